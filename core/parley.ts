@@ -1,0 +1,105 @@
+/** What the server, the command line and embedding programs call. `core/index.ts` builds one. */
+import type { Bus, EventLog, Idempotency, Log, PageQuery } from './ports.ts';
+import type {
+  AgentSettings,
+  Chat,
+  Message,
+  ProviderStatus,
+  Role,
+  Token,
+  Turn,
+  World,
+  WorldAgent,
+  WorldSettings,
+} from './protocol/entities.ts';
+import type {
+  CreateAgent,
+  CreatedToken,
+  MessagePage,
+  Posted,
+  ProviderTest,
+  WorldDetail,
+  WorldUsage,
+} from './protocol/requests.ts';
+
+/** Who calls: set by the server from the authenticated token, never from a client's field. */
+export interface Actor {
+  tokenId: string;
+  role: Role;
+  /** The person's name in the room. */
+  name: string;
+}
+
+/**
+ * All methods throw AppError: `not_found` for ids that do not exist, `forbidden` for a role that may not,
+ * `invalid…` for broken input, `conflict`, `…_exists`, `idempotency_mismatch`, `storage_full`.
+ * Viewers read; members also talk, stop, continue and forward; owners change everything.
+ */
+export interface Parley {
+  readonly version: string;
+  readonly log: Log;
+  readonly bus: Bus;
+  readonly events: EventLog;
+
+  listWorlds(actor: Actor): Promise<World[]>;
+  createWorld(actor: Actor, input: WorldSettings, idem?: Idempotency): Promise<World>;
+  getWorld(actor: Actor, world: string): Promise<WorldDetail>;
+  patchWorld(actor: Actor, world: string, patch: Partial<WorldSettings>): Promise<World>;
+  deleteWorld(actor: Actor, world: string): Promise<void>;
+  usage(actor: Actor, world: string): Promise<WorldUsage>;
+  search(actor: Actor, world: string, query: string, limit: number): Promise<Message[]>;
+
+  listAgents(actor: Actor, world: string): Promise<WorldAgent[]>;
+  createAgent(actor: Actor, world: string, input: CreateAgent, idem?: Idempotency): Promise<WorldAgent>;
+  getAgent(actor: Actor, world: string, agent: string): Promise<WorldAgent>;
+  patchAgent(actor: Actor, world: string, agent: string, patch: Partial<AgentSettings>): Promise<WorldAgent>;
+  removeAgent(actor: Actor, world: string, agent: string): Promise<void>;
+
+  listChats(actor: Actor, world: string): Promise<Chat[]>;
+  createChat(actor: Actor, world: string, input: { title?: string | undefined }, idem?: Idempotency): Promise<Chat>;
+  getChat(actor: Actor, world: string, chat: string): Promise<Chat>;
+  patchChat(actor: Actor, world: string, chat: string, patch: { title?: string | undefined }): Promise<Chat>;
+  deleteChat(actor: Actor, world: string, chat: string): Promise<void>;
+
+  messages(actor: Actor, world: string, chat: string, page: PageQuery): Promise<MessagePage>;
+  post(actor: Actor, world: string, chat: string, content: string, idem?: Idempotency): Promise<Posted>;
+  forward(actor: Actor, world: string, chat: string, message: string, agentId: string): Promise<Turn>;
+  turns(actor: Actor, world: string, chat: string): Promise<Turn[]>;
+  /** Resolves true when no turn of the chat is queued or running, false at the timeout or abort. */
+  whenIdle(actor: Actor, world: string, chat: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+  /** Ends every turn of the chat; answers when that is so. */
+  stop(actor: Actor, world: string, chat: string): Promise<{ stopped: number }>;
+  pause(actor: Actor, world: string, chat: string): Promise<Chat>;
+  resume(actor: Actor, world: string, chat: string): Promise<Chat>;
+  continueChat(actor: Actor, world: string, chat: string): Promise<{ turns: Turn[] }>;
+  /** Text of running turns so far, for a late joiner. */
+  liveText(world: string, chat?: string): readonly LiveText[];
+
+  listProviders(actor: Actor): Promise<ProviderStatus[]>;
+  setProvider(
+    actor: Actor,
+    provider: string,
+    input: { apiKey?: string | null | undefined; baseUrl?: string | null | undefined },
+  ): Promise<ProviderStatus>;
+  testProvider(actor: Actor, provider: string, model: string | undefined, signal: AbortSignal): Promise<ProviderTest>;
+
+  /** Null for a token that nobody has. */
+  authenticate(token: string): Promise<Actor | null>;
+  listTokens(actor: Actor): Promise<Token[]>;
+  createToken(actor: Actor, input: { role: Role; label: string }, idem?: Idempotency): Promise<CreatedToken>;
+  removeToken(actor: Actor, id: string): Promise<void>;
+
+  /** Stops claiming, aborts or finishes running turns, closes the store. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface LiveText {
+  chat: string;
+  turnId: string;
+  agentId: string;
+  runId: string;
+  /** The index that the next delta will have. */
+  nextIndex: number;
+  text: string;
+  reasoning: string;
+}
