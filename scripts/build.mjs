@@ -1,0 +1,58 @@
+// Builds the page and the program into dist, all or nothing.
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build as bundle } from 'esbuild';
+import { distDir, fingerprint, root } from './sources.mjs';
+
+const started = Date.now();
+const stamp = fingerprint(); // before reading: a file changed during the build makes the next one
+process.chdir(root);
+const fresh = mkdtempSync(join(root, '.build-'));
+process.env['NODE_ENV'] ??= 'production';
+
+async function buildNode() {
+  await bundle({
+    absWorkingDir: root,
+    entryPoints: ['cli/main.ts'],
+    outbase: '.',
+    outdir: join(fresh, 'node'),
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    packages: 'external',
+    sourcemap: true,
+    sourcesContent: false,
+    logLevel: 'warning',
+  });
+  chmodSync(join(fresh, 'node', 'cli', 'main.js'), 0o755);
+}
+
+async function buildPage() {
+  if (!existsSync(join(root, 'web', 'index.html'))) return;
+  const vite = await import('vite');
+  await vite.build({
+    root: join(root, 'web'),
+    configFile: join(root, 'vite.config.ts'),
+    logLevel: 'warn',
+    build: { outDir: join(fresh, 'web'), emptyOutDir: true },
+  });
+}
+
+try {
+  await Promise.all([buildNode(), buildPage()]);
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  writeFileSync(join(fresh, 'build.json'), JSON.stringify({ version, fingerprint: stamp }));
+  const old = `${fresh}-old`;
+  if (existsSync(distDir)) renameSync(distDir, old);
+  renameSync(fresh, distDir);
+  chmodSync(distDir, 0o755);
+  rmSync(old, { recursive: true, force: true });
+  process.stderr.write(`built in ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
+} catch (error) {
+  rmSync(fresh, { recursive: true, force: true });
+  if (!(error instanceof Error && 'errors' in error)) console.error(error); // esbuild has printed its own
+  process.exitCode = 1;
+}
