@@ -87,3 +87,22 @@ export function loadConfig(flags: ConfigFlags, env: Record<string, string | unde
     ),
   };
 }
+
+/** What the environment says about the person in front of the machine. */
+export interface Surroundings {
+  /** An automatic run: nobody watches. */
+  ci: boolean;
+  /** A browser window could be opened where the person sees it. */
+  desktop: boolean;
+}
+
+export function readSurroundings(
+  env: Record<string, string | undefined> = process.env,
+  platform: string = process.platform,
+): Surroundings {
+  const has = (name: string) => (env[name] ?? '') !== '';
+  const ci = !['', '0', 'false'].includes(env['CI'] ?? '');
+  const remote = has('SSH_CONNECTION') || has('SSH_TTY');
+  const display = has('DISPLAY') || has('WAYLAND_DISPLAY');
+  return { ci, desktop: !ci && !remote && (platform === 'darwin' || platform === 'win32' || display) };
+}

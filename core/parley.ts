@@ -1,5 +1,5 @@
 /** What the server, the command line and embedding programs call. `core/index.ts` builds one. */
-import type { Bus, EventLog, Idempotency, Log, PageQuery } from './ports.ts';
+import type { Actor, Bus, EventLog, Idempotency, LiveText, Log, PageQuery } from './ports.ts';
 import type {
   AgentSettings,
   Chat,
@@ -21,14 +21,6 @@ import type {
   WorldDetail,
   WorldUsage,
 } from './protocol/requests.ts';
-
-/** Who calls: set by the server from the authenticated token, never from a client's field. */
-export interface Actor {
-  tokenId: string;
-  role: Role;
-  /** The person's name in the room. */
-  name: string;
-}
 
 /**
  * All methods throw AppError: `not_found` for ids that do not exist, `forbidden` for a role that may not,
@@ -93,13 +85,4 @@ export interface Parley {
   close(): Promise<void>;
 }
 
-export interface LiveText {
-  chat: string;
-  turnId: string;
-  agentId: string;
-  runId: string;
-  /** The index that the next delta will have. */
-  nextIndex: number;
-  text: string;
-  reasoning: string;
-}
+export type { Actor, LiveText };

@@ -49,6 +49,14 @@ export interface Log {
   error(fields: Record<string, unknown>, message: string): void;
 }
 
+/** Who calls: set by the server from the authenticated token, never from a client's field. */
+export interface Actor {
+  tokenId: string;
+  role: Role;
+  /** The person's name in the room. */
+  name: string;
+}
+
 // ---------------------------------------------------------------- the live bus
 
 /** Carries events to whoever listens now. Losing one costs latency, never data: the log has it. */
@@ -56,6 +64,18 @@ export interface Bus {
   publish(event: WorldEvent): void;
   /** Returns the function that unsubscribes. A handler must not throw. */
   subscribe(world: string, handler: (event: WorldEvent) => void): () => void;
+}
+
+/** The text of a running turn so far, for a late joiner. */
+export interface LiveText {
+  chat: string;
+  turnId: string;
+  agentId: string;
+  runId: string;
+  /** The index that the next delta will have. */
+  nextIndex: number;
+  text: string;
+  reasoning: string;
 }
 
 // ---------------------------------------------------------------- models
@@ -322,6 +342,8 @@ export interface TurnQueue {
    * none while the chat is paused. Turns of agents that are gone or inactive end `stopped` on the way.
    */
   next(claim: Claim, n: number): Promise<Changed<TurnWork[]>>;
+  /** Puts a running turn back into the queue, as if this execution had not been; for a worker that shuts down. */
+  abandon(claim: Claim, turn: TurnId): Promise<void>;
   /** Gives the chat back; false while it has a turn that could start or is running. */
   release(claim: Claim): Promise<boolean>;
 }
@@ -349,14 +371,15 @@ export type TurnOutcome =
       error: { code: string; message: string };
       message?: MessageDraft;
       notice?: MessageDraft;
+      limits?: readonly LimitNotice[];
     };
 
 export interface Commit {
-  /** A message of a human, the world or the system, its receipt and its turns. Null content only updates the ledger. */
+  /** A message of a human, the world or the system, its receipt and its turns. */
   post(
     world: string,
     chat: string,
-    input: { draft: MessageDraft | null; plan: RoutePlan; fromHuman: boolean; title?: string },
+    input: { draft: MessageDraft; plan: RoutePlan; fromHuman: boolean; title?: string },
     idem?: Idempotency,
   ): Promise<Planned<Posted>>;
   /**
@@ -376,10 +399,22 @@ export interface Commit {
     chat: string,
     wake: { messageId: MessageId; agentId: AgentId; reason: WakeReason },
   ): Promise<Changed<Turn>>;
-  /** Grants each limit with held wakes its own amount again and queues what it held back. Null: nothing is held. */
-  continueChat(world: string, chat: string): Promise<Changed<{ turns: Turn[] }> | null>;
+  /**
+   * Goes on after a limit: `grant` is pure and says what the ledger becomes and which held wakes are queued;
+   * null where nothing is held.
+   */
+  continueChat(
+    world: string,
+    chat: string,
+    grant: (ledger: ChatLedger) => { ledger: ChatLedger; wakes: readonly HeldWake[] } | null,
+  ): Promise<Changed<{ turns: Turn[] }> | null>;
   /** Ends every queued turn of the chat `stopped`; running ones are the caller's. */
   dropQueued(world: string, chat: string): Promise<Changed<{ dropped: number }>>;
+}
+
+/** The claim is no longer this worker's, or the turn has ended: what it did since is refused. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced';
 }
 
 export interface Lease {

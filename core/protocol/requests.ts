@@ -56,7 +56,7 @@ export const MessagePage = z.strictObject({
 });
 export type MessagePage = z.infer<typeof MessagePage>;
 export const Posted = z.strictObject({
-  message: Message.nullable().describe('null where control tags left nothing to publish'),
+  message: Message,
   routing: Routing,
   turns: z.array(z.strictObject({ id: TurnId, agentId: AgentId })),
 });

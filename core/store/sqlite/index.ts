@@ -1,0 +1,34 @@
+import type { Clock, Ids, Store } from '../../ports.ts';
+import { type OpenOptions, openDatabase } from './database.ts';
+import { sqliteDirectory } from './directory.ts';
+import { sqliteMutations } from './mutations.ts';
+import { openSession } from './session.ts';
+import { sqliteTokens } from './tokens.ts';
+import { sqliteTurns } from './turns.ts';
+
+export interface SqliteStore extends Store {
+  /** What the store has executed so far, for the speed gates. */
+  counters(): { statements: number; commits: number };
+  /** The database was made by this opening. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Opens the store on one SQLite file, alone on it until `close`.
+ * Throws AppError `busy` where another server has it, `invalid` for a file that is damaged, foreign or newer.
+ */
+export async function openSqliteStore(options: OpenOptions & { clock: Clock; ids: Ids }): Promise<SqliteStore> {
+  const { db, isNew } = await openDatabase(options);
+  const session = openSession(db, options.clock, options.ids);
+  return {
+    isNew,
+    ...sqliteDirectory(session),
+    ...sqliteMutations(session),
+    ...sqliteTurns(session),
+    ...sqliteTokens(session),
+    counters: () => ({ ...session.counters }),
+    async close() {
+      session.close();
+    },
+  };
+}

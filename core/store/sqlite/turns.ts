@@ -1,0 +1,413 @@
+import type { Changed, Claim, Commit, Journal, Lease, Step, TurnQueue, TurnWork } from '../../ports.ts';
+import { Fenced } from '../../ports.ts';
+import { EMPTY_ROUTING, type Sender, type WakeReason, type WorldAgent } from '../../protocol/entities.ts';
+import { AppError } from '../../protocol/errors.ts';
+import type { StoredEvent } from '../../protocol/events.ts';
+import type { AgentId, ChatId, MessageId, TurnId, WorldId } from '../../protocol/ids.ts';
+import type { Posted } from '../../protocol/requests.ts';
+import { openBook } from './chat-book.ts';
+import { storeAnswer, storedAnswer } from './once.ts';
+import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
+import type { Draft, Session } from './session.ts';
+
+const SYSTEM: Sender = { kind: 'system', id: 'system', name: 'system' };
+const OPEN = "state in ('queued', 'running', 'waiting')";
+const MAX_SNAPSHOTS = 2000;
+
+type ClaimedChat = ChatRow & { roster_rev: number };
+
+/** Turns: the queue, the journal, and the transactions that end one turn and begin the next. */
+export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Lease {
+  const { one, all, run, clock, ids, transaction, append } = session;
+  const snapshots = new Map<string, WorldAgent>();
+  let lastFence = 0;
+
+  /** The chat's row, if the claim still holds. */
+  function fenced(claim: Claim): ClaimedChat {
+    const row = one<ClaimedChat>(
+      `select c.*, w.roster_rev from run_queue q join chats c on c.id = q.chat_id join worlds w on w.id = c.world_id
+       where q.chat_id = ? and q.owner = ? and q.fence = ?`,
+      claim.chatId,
+      claim.owner,
+      Number(claim.fence),
+    );
+    if (!row) throw new Fenced(`the claim on chat ${claim.chatId} was lost`);
+    return row;
+  }
+  function chatRow(world: string, chat: string): ClaimedChat {
+    const row = one<ClaimedChat>(
+      'select c.*, w.roster_rev from chats c join worlds w on w.id = c.world_id where c.id = ? and c.world_id = ?',
+      chat,
+      world,
+    );
+    if (!row)
+      throw new AppError('not_found', `there is no chat ${JSON.stringify(chat)} in the world ${JSON.stringify(world)}`);
+    return row;
+  }
+  function enqueue(chat: ChatRow): void {
+    run(
+      `insert into run_queue (chat_id, world_id, ready_at) values (?, ?, ?)
+       on conflict (chat_id) do update set ready_at = excluded.ready_at`,
+      chat.id,
+      chat.world_id,
+      clock.now(),
+    );
+  }
+  /** The agent as it was at a revision; never changes, so it is kept. */
+  function snapshot(world: string, agent: string, rev: number): WorldAgent {
+    const key = JSON.stringify([world, agent, rev]);
+    const known = snapshots.get(key);
+    if (known) return known;
+    const row = one<{ body: string }>(
+      'select body from agent_revisions where world_id = ? and agent_id = ? and rev = ?',
+      world,
+      agent,
+      rev,
+    );
+    if (!row) throw new Error(`revision ${rev} of agent ${agent} in world ${world} is missing`);
+    if (snapshots.size >= MAX_SNAPSHOTS) snapshots.clear();
+    const body = toAgent(row.body);
+    snapshots.set(key, body);
+    return body;
+  }
+
+  /** Marks up to `n` queued turns running and adds their events. */
+  function startNext(chat: ChatRow, n: number, drafts: Draft[]): TurnWork[] {
+    if (n <= 0 || chat.paused) return [];
+    const now = clock.now();
+    const rows = all<TurnRow>(
+      `update turns set state = 'running', attempt = attempt + 1, started_at = ?1,
+         agent_rev = coalesce(agent_rev, (select rev from agents a where a.world_id = turns.world_id and a.id = turns.agent_id))
+       where id in (
+         select t.id from turns t indexed by turns_open
+         where t.chat_id = ?2 and t.${OPEN} and t.state = 'queued' and t.not_before <= ?1
+           and not exists (
+             select 1 from turns r indexed by turns_open_agent
+             where r.chat_id = t.chat_id and r.agent_id = t.agent_id and r.${OPEN}
+               and (r.state <> 'queued' or r.trigger_seq < t.trigger_seq or (r.trigger_seq = t.trigger_seq and r.n < t.n)))
+         order by t.trigger_seq limit ?3)
+       returning *`,
+      now,
+      chat.id,
+      n,
+    );
+    rows.sort((a, b) => a.trigger_seq - b.trigger_seq || a.queued_at - b.queued_at);
+    return rows.flatMap((row) => {
+      const turn = toTurn(row);
+      if (row.agent_rev === null) {
+        const stopped = endTurn(row.id, 'stopped', {
+          code: 'agent_removed',
+          message: 'the agent is no longer in this world',
+        });
+        drafts.push({ event: { type: 'turn.stopped', chat: turn.chatId, data: { turn: stopped } } });
+        return [];
+      }
+      drafts.push({ event: { type: 'turn.started', chat: turn.chatId, data: { turn } } });
+      return [
+        {
+          id: turn.id,
+          worldId: turn.worldId,
+          chatId: turn.chatId,
+          agentId: turn.agentId,
+          agent: snapshot(row.world_id, row.agent_id, row.agent_rev),
+          trigger: turn.trigger,
+          hop: row.hop,
+          ordinal: row.ordinal,
+          attempt: row.attempt,
+        },
+      ];
+    });
+  }
+  function endTurn(id: string, state: 'stopped' | 'failed', error: { code: string; message: string }) {
+    const row = one<TurnRow>(
+      'update turns set state = ?, error = ?, ended_at = ? where id = ? returning *',
+      state,
+      JSON.stringify(error),
+      clock.now(),
+      id,
+    );
+    if (!row) throw new Error(`turn ${id} is missing`);
+    return toTurn(row);
+  }
+  function stopAllQueued(chat: ChatRow, error: { code: string; message: string }): Draft[] {
+    return all<TurnRow>(
+      "update turns set state = 'stopped', error = ?, ended_at = ? where chat_id = ? and state = 'queued' returning *",
+      JSON.stringify(error),
+      clock.now(),
+      chat.id,
+    ).map((row) => ({ event: { type: 'turn.stopped', chat: chat.id as ChatId, data: { turn: toTurn(row) } } }));
+  }
+
+  return {
+    // ------------------------------------------------------------ the queue
+    async claim(worker, n) {
+      if (!one('select 1 from run_queue where owner is null limit 1')) return [];
+      return transaction(() => {
+        lastFence = Math.max(
+          lastFence,
+          one<{ fence: number }>('select coalesce(max(fence), 0) as fence from run_queue')?.fence ?? 0,
+        );
+        lastFence++;
+        return all<{ chat_id: string; world_id: string; fence: number }>(
+          `update run_queue set owner = ?, fence = ? where chat_id in
+             (select chat_id from run_queue where owner is null order by ready_at limit ?)
+           returning chat_id, world_id, fence`,
+          worker,
+          lastFence,
+          n,
+        ).map((row) => ({
+          worldId: row.world_id as WorldId,
+          chatId: row.chat_id as ChatId,
+          owner: worker,
+          fence: BigInt(row.fence),
+        }));
+      });
+    },
+    async next(claim, n) {
+      return transaction(() => {
+        const drafts: Draft[] = [];
+        const value = startNext(fenced(claim), n, drafts);
+        return { value, events: append(claim.worldId, drafts) };
+      });
+    },
+    async abandon(claim, turn) {
+      transaction(() => {
+        fenced(claim);
+        run("update turns set state = 'queued', attempt = attempt - 1 where id = ? and state = 'running'", turn);
+      });
+    },
+    async release(claim) {
+      return transaction(() => {
+        const chat = fenced(claim);
+        if (
+          one(
+            `select 1 from turns indexed by turns_open where chat_id = ? and ${OPEN} and state = 'running' limit 1`,
+            chat.id,
+          )
+        ) {
+          return false;
+        }
+        const startable = one(
+          `select 1 from turns t indexed by turns_open where t.chat_id = ? and t.${OPEN} and t.state = 'queued' and not exists (
+             select 1 from turns r indexed by turns_open_agent
+             where r.chat_id = t.chat_id and r.agent_id = t.agent_id and r.${OPEN} and r.state = 'waiting') limit 1`,
+          chat.id,
+        );
+        if (startable && !chat.paused) return false;
+        run('delete from run_queue where chat_id = ?', chat.id);
+        return true;
+      });
+    },
+
+    // ------------------------------------------------------------ the journal
+    async steps(turn) {
+      return all<{ step: string; status: Step['status']; result: string | null }>(
+        'select step, status, result from turn_steps where turn_id = ?',
+        turn,
+      ).map((row) => ({
+        name: row.step,
+        status: row.status,
+        result: row.result === null ? null : JSON.parse(row.result),
+      }));
+    },
+    async begin(claim, turn, step) {
+      transaction(() => {
+        fenced(claim);
+        run("insert into turn_steps (turn_id, step, status) values (?, ?, 'started')", turn, step);
+      });
+    },
+    async record(claim, turn, step, result) {
+      transaction(() => {
+        fenced(claim);
+        run(
+          `insert into turn_steps (turn_id, step, status, result) values (?, ?, 'done', ?)
+           on conflict (turn_id, step) do update set status = 'done', result = excluded.result where status = 'started'`,
+          turn,
+          step,
+          JSON.stringify(result),
+        );
+      });
+    },
+
+    // ------------------------------------------------------------ posting and ending
+    async post(world, chat, input, idem) {
+      return transaction(() => {
+        const known = storedAnswer<Posted>(session, idem);
+        if (known) return { ok: true, changed: known };
+        const row = chatRow(world, chat);
+        if (row.roster_rev !== input.plan.rosterRev) return { ok: false, reason: 'stale' };
+        const book = openBook(session, row);
+        const { message, routing, turns } = book.addRouted(input.draft, input.plan, null);
+        if (input.fromHuman) row.human_seq = message.seq;
+        if (input.title !== undefined && row.title === '') {
+          row.title = input.title;
+          book.drafts.push({ event: { type: 'chat.updated', chat: message.chatId, data: { chat: toChat(row) } } });
+        }
+        book.close();
+        if (turns.length > 0) enqueue(row);
+        const value: Posted = {
+          message,
+          routing,
+          turns: turns.map((turn) => ({ id: turn.id, agentId: turn.agentId })),
+        };
+        storeAnswer(session, idem, value);
+        return { ok: true, changed: { value, events: append(world, book.drafts) } };
+      });
+    },
+    async commitTurn(claim, turn, outcome, usage, start) {
+      return transaction(() => {
+        const chat = fenced(claim);
+        if (outcome.state === 'done' && outcome.plan.rosterRev !== chat.roster_rev)
+          return { ok: false, reason: 'stale' };
+        const ended = one<TurnRow>(
+          `update turns set state = ?, error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, reasoning_tokens = ?,
+             usd = ?, calls = ?, ended_at = ? where id = ? and state = 'running' returning *`,
+          outcome.state,
+          'error' in outcome ? JSON.stringify(outcome.error) : null,
+          usage.inputTokens,
+          usage.outputTokens,
+          usage.cachedTokens,
+          usage.reasoningTokens,
+          usage.usd,
+          usage.calls,
+          clock.now(),
+          turn.id,
+        );
+        if (!ended) throw new Fenced(`turn ${turn.id} has ended already`);
+        const book = openBook(session, chat);
+        const endEvent: Draft = {
+          event: {
+            type:
+              outcome.state === 'failed' ? 'turn.failed' : outcome.state === 'stopped' ? 'turn.stopped' : 'turn.done',
+            chat: turn.chatId,
+            data: { turn: toTurn(ended) },
+          },
+        };
+        if (outcome.state === 'done') {
+          const before = book.drafts.length;
+          book.addRouted(outcome.message, outcome.plan, `r:${turn.id}`);
+          // After the reply and before the turns that it wakes: a client sees cause before effect.
+          book.drafts.splice(before + 1, 0, endEvent);
+        } else if (outcome.state === 'silent') {
+          book.drafts.push(endEvent);
+        } else {
+          if (outcome.message) book.addMessage(outcome.message, EMPTY_ROUTING, `r:${turn.id}`);
+          book.drafts.push(endEvent);
+          if (outcome.notice) book.addMessage(outcome.notice, EMPTY_ROUTING, null);
+          if (outcome.limits) book.addLimits(outcome.limits);
+        }
+        if (book.drafts.length > 1) book.close();
+        const started = startNext(chat, start, book.drafts);
+        return { ok: true, changed: { value: { started }, events: append(chat.world_id, book.drafts) } };
+      });
+    },
+    async wake(world, chat, wake) {
+      return transaction(() => {
+        const row = chatRow(world, chat);
+        const trigger = one<{ seq: number; body: string }>(
+          'select seq, body from messages where id = ? and chat_id = ?',
+          wake.messageId,
+          chat,
+        );
+        if (!trigger)
+          throw new AppError('not_found', `there is no message ${JSON.stringify(wake.messageId)} in this chat`);
+        const last = one<{ n: number | null }>(
+          'select max(n) as n from turns where chat_id = ? and agent_id = ? and trigger_seq = ?',
+          chat,
+          wake.agentId,
+          trigger.seq,
+        );
+        const book = openBook(session, row);
+        const turn = book.addTurn({
+          agentId: wake.agentId,
+          messageId: wake.messageId,
+          seq: trigger.seq,
+          reason: wake.reason,
+          from: 'human',
+          hop: 0,
+          n: (last?.n ?? -1) + 1,
+        });
+        if (!turn) throw new Error('the next free number of a turn was taken inside its own transaction');
+        enqueue(row);
+        return { value: turn, events: append(world, book.drafts) };
+      });
+    },
+    async continueChat(world, chat, grant) {
+      return transaction(() => {
+        const row = chatRow(world, chat);
+        const book = openBook(session, row);
+        const granted = grant(book.ledger);
+        if (!granted) return null;
+        book.ledger = granted.ledger;
+        const turns = granted.wakes.flatMap((held) => {
+          const turn = book.addTurn({ ...held, n: 0 });
+          return turn ? [turn] : [];
+        });
+        book.close();
+        if (turns.length > 0) enqueue(row);
+        return { value: { turns }, events: append(world, book.drafts) };
+      });
+    },
+    async dropQueued(world, chat) {
+      return transaction(() => {
+        const row = chatRow(world, chat);
+        const drafts = stopAllQueued(row, { code: 'stopped', message: 'stopped by a person before it began' });
+        return { value: { dropped: drafts.length }, events: append(world, drafts) };
+      });
+    },
+
+    // ------------------------------------------------------------ starting again
+    async recover(maxAttempts) {
+      return transaction(() => {
+        run('update run_queue set owner = null where owner is not null');
+        const running = all<TurnRow>(
+          "select * from turns where state = 'running' order by world_id, chat_id, trigger_seq",
+        );
+        const perWorld = new Map<string, Draft[]>();
+        let failed = 0;
+        for (const row of running) {
+          const drafts = perWorld.get(row.world_id) ?? [];
+          perWorld.set(row.world_id, drafts);
+          if (row.attempt < maxAttempts) {
+            const again = one<TurnRow>("update turns set state = 'queued' where id = ? returning *", row.id);
+            if (again)
+              drafts.push({
+                event: { type: 'turn.queued', chat: toTurn(again).chatId, data: { turn: toTurn(again) } },
+              });
+            continue;
+          }
+          failed++;
+          const error = {
+            code: 'interrupted',
+            message: `the server ended ${row.attempt} times during this turn; it is not tried again`,
+          };
+          const turn = endTurn(row.id, 'failed', error);
+          const book = openBook(session, chatRow(row.world_id, row.chat_id));
+          book.drafts.push({ event: { type: 'turn.failed', chat: turn.chatId, data: { turn } } });
+          book.addMessage(
+            {
+              id: ids.make('m') as MessageId,
+              sender: SYSTEM,
+              content: `${row.agent_id} could not finish: ${error.message}.`,
+              notice: { kind: 'turn_failed', turnId: turn.id, agentId: turn.agentId, error: error.code },
+              status: 'complete',
+            },
+            EMPTY_ROUTING,
+            null,
+          );
+          book.close();
+          drafts.push(...book.drafts);
+        }
+        run(
+          `insert into run_queue (chat_id, world_id, ready_at)
+           select distinct t.chat_id, t.world_id, ? from turns t join chats c on c.id = t.chat_id
+           where t.state = 'queued' and c.paused = 0 on conflict do nothing`,
+          clock.now(),
+        );
+        const events: StoredEvent[] = [];
+        for (const [world, drafts] of perWorld) events.push(...append(world, drafts));
+        return { value: { requeued: running.length - failed, failed }, events };
+      });
+    },
+  };
+}

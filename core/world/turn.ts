@@ -1,0 +1,326 @@
+import type {
+  Claim,
+  Clock,
+  Commit,
+  Directory,
+  Ids,
+  Journal,
+  Log,
+  MessageDraft,
+  ModelMessage,
+  ModelRequest,
+  Models,
+  Roster,
+  RoutePlan,
+  TurnOutcome,
+  TurnWork,
+} from '../ports.ts';
+import type { Message, Sender, ToolCall, Usage, WorldAgent } from '../protocol/entities.ts';
+import { EMPTY_USAGE } from '../protocol/entities.ts';
+import { AppError, ModelError } from '../protocol/errors.ts';
+import type { MessageId } from '../protocol/ids.ts';
+import { buildConversation, type ChatWindow } from './context.ts';
+import type { Live } from './live.ts';
+import { callModel, type ModelAnswer, type RetryPolicy } from './model-call.ts';
+import type { Rosters } from './rosters.ts';
+import { planAgentMessage } from './routing.ts';
+
+export const DEFAULT_MAX_ITERATIONS = 50;
+export const DEFAULT_TURN_TIMEOUT_MS = 10 * 60_000;
+
+/** Why a turn was aborted; the reason of its signal. */
+export class TurnAborted extends Error {
+  override readonly name = 'TurnAborted';
+  readonly why: 'stopped' | 'timeout' | 'shutdown' | 'fenced';
+  constructor(why: TurnAborted['why']) {
+    super(`turn aborted: ${why}`);
+    this.why = why;
+  }
+}
+
+export interface TurnDeps {
+  store: Directory & Journal & Commit;
+  models: Models;
+  rosters: Rosters;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  retry: RetryPolicy;
+  maxTokens: number;
+}
+
+/** What a finished execution wants to commit. `replan` makes the plan anew on a fresh roster. */
+export interface TurnResult {
+  outcome: TurnOutcome;
+  usage: Usage;
+  replan?: () => Promise<RoutePlan>;
+}
+
+/**
+ * One execution of a turn, from its journal: model calls until one asks for no tool, then the reply with its routing.
+ * Failures become outcomes; only `fenced` and `shutdown` aborts are thrown.
+ */
+export async function executeTurn(
+  deps: TurnDeps,
+  claim: Claim,
+  work: TurnWork,
+  window: ChatWindow,
+  live: Live,
+  signal: AbortSignal,
+): Promise<TurnResult> {
+  const usage: Usage = { ...EMPTY_USAGE };
+  const said: string[] = [];
+  const toolCalls: ToolCall[] = [];
+  let reasoning = '';
+  try {
+    const roster = await deps.rosters.get(work.worldId);
+    const trigger = await findTrigger(deps, work, window);
+    const { model, request } = await prepare(deps, work, roster, window, trigger);
+    const journal = work.attempt > 1 ? await deps.store.steps(work.id) : [];
+    const maxIterations = work.agent.limits.maxIterations ?? DEFAULT_MAX_ITERATIONS;
+
+    for (let iteration = 0; iteration < maxIterations; iteration++) {
+      const step = `model:${iteration}`;
+      const known = journal.find((entry) => entry.name === step && entry.status === 'done');
+      const answer =
+        (known?.result as ModelAnswer | undefined) ??
+        (await callModel(model, request, {
+          ...deps,
+          live,
+          signal,
+          onUsage: (spent) => {
+            usage.calls++;
+            usage.inputTokens += spent.inputTokens;
+            usage.outputTokens += spent.outputTokens;
+            usage.cachedTokens += spent.cachedTokens;
+            usage.reasoningTokens += spent.reasoningTokens;
+          },
+        }));
+      if (answer.text !== '') said.push(answer.text);
+      reasoning =
+        answer.reasoning === '' ? reasoning : `${reasoning}${reasoning === '' ? '' : '\n\n'}${answer.reasoning}`;
+      if (answer.toolCalls.length === 0) {
+        return await reply(deps, work, trigger, { content: said.join('\n\n'), reasoning, toolCalls, usage });
+      }
+      if (!known) await deps.store.record(claim, work.id, step, answer);
+      const results = answer.toolCalls.map((call) => ({
+        id: call.id,
+        name: call.name,
+        content: `There is no tool called ${JSON.stringify(call.name)}. Answer without it.`,
+        isError: true,
+      }));
+      for (const [index, call] of answer.toolCalls.entries()) {
+        const result = results[index];
+        toolCalls.push({
+          id: call.id,
+          name: call.name,
+          args: call.args ?? {},
+          ...(result ? { result: { content: result.content, isError: result.isError } } : {}),
+        });
+      }
+      request.messages = [...request.messages, ...toolExchange(answer, results)];
+      const last = results.at(-1);
+      if (last) request.scene = { ...request.scene, toolResult: last.content };
+    }
+    return {
+      usage,
+      outcome: {
+        state: 'failed',
+        error: { code: 'limit', message: `reached ${maxIterations} model calls without an answer` },
+        ...partialMessage(deps, work, trigger.id, said.join('\n\n'), 'failed', usage),
+        limits: [
+          {
+            limit: 'maxIterations',
+            used: maxIterations,
+            max: maxIterations,
+            agentId: work.agentId,
+            text: `${work.agent.name} was ended after ${maxIterations} model calls in one turn without a final answer. Raise limits.maxIterations of the agent, or ask again.`,
+          },
+        ],
+      },
+    };
+  } catch (error) {
+    return { usage, outcome: failure(deps, work, live, usage, error, signal) };
+  }
+}
+
+async function findTrigger(deps: TurnDeps, work: TurnWork, window: ChatWindow): Promise<Message> {
+  const { seq, messageId } = work.trigger;
+  for (let index = window.entries.length - 1; index >= 0; index--) {
+    const entry = window.entries[index];
+    if (entry?.seq === seq) return entry.message;
+  }
+  const message = await deps.store.getMessage(work.chatId, messageId);
+  if (!message) throw new AppError('not_found', 'the message that woke this agent is no longer there');
+  return message;
+}
+
+/** Provider, model and parameters: the agent's own, else the world's defaults, else the server's. */
+async function prepare(deps: TurnDeps, work: TurnWork, roster: Roster, window: ChatWindow, trigger: Message) {
+  const { agent } = work;
+  const { provider, model } = chooseModel(agent, roster, deps.models);
+  const conversation = buildConversation(work, roster, window, trigger);
+  const request: { -readonly [K in keyof ModelRequest]: ModelRequest[K] } = {
+    model,
+    system: conversation.system,
+    messages: conversation.messages,
+    tools: [],
+    maxTokens: Math.min(deps.maxTokens, agent.limits.maxTokens ?? deps.maxTokens),
+    scene: {
+      agent: { id: agent.id, name: agent.name },
+      from: trigger.sender.name,
+      text: trigger.content,
+      turn: work.ordinal,
+      agents: roster.agents
+        .filter((other) => other.status === 'active' && other.id !== agent.id)
+        .map((other) => other.name),
+    },
+  };
+  if (agent.temperature !== null) request.temperature = agent.temperature;
+  if (agent.reasoningEffort !== null && agent.reasoningEffort !== 'inherit')
+    request.reasoningEffort = agent.reasoningEffort;
+  return { model: await deps.models.resolve(provider), request };
+}
+
+/** A model name belongs to its provider: an agent that names a provider never gets the world's model of another. */
+export function chooseModel(agent: WorldAgent, roster: Roster, models: Models): { provider: string; model: string } {
+  const server = models.defaults();
+  const { chatLLMProvider, chatLLMModel } = roster.world;
+  const provider = agent.provider ?? chatLLMProvider ?? server.provider;
+  if (agent.model !== null) return { provider, model: agent.model };
+  if (chatLLMModel !== null && provider === (chatLLMProvider ?? server.provider))
+    return { provider, model: chatLLMModel };
+  if (provider === server.provider) return { provider, model: server.model };
+  throw new AppError(
+    'provider_invalid_request',
+    `no model is set for provider ${provider}: give ${agent.name} a model, or the world a chatLLMModel`,
+  );
+}
+
+function toolExchange(
+  answer: ModelAnswer,
+  results: Extract<ModelMessage, { role: 'tool' }>['results'],
+): ModelMessage[] {
+  const { providerState } = answer.finish;
+  return [
+    {
+      role: 'assistant',
+      content: answer.text,
+      toolCalls: answer.toolCalls.map(({ id, name, args }) => ({ id, name, args: args ?? {} })),
+      ...(providerState ? { providerState } : {}),
+    },
+    { role: 'tool', results },
+  ];
+}
+
+const senderOf = (agent: WorldAgent): Sender => ({
+  kind: 'agent',
+  id: agent.id,
+  name: agent.displayName ?? agent.name,
+});
+
+async function reply(
+  deps: TurnDeps,
+  work: TurnWork,
+  trigger: Message,
+  answer: { content: string; reasoning: string; toolCalls: ToolCall[]; usage: Usage },
+): Promise<TurnResult> {
+  const { usage } = answer;
+  const id = deps.ids.make('m') as MessageId;
+  const planOnce = async () =>
+    planAgentMessage(await deps.rosters.get(work.worldId), {
+      id,
+      agentId: work.agentId,
+      content: answer.content,
+      replyTo: trigger.sender,
+      wokenBy: work.trigger.reason,
+      hop: work.hop + 1,
+      nowMs: deps.clock.now(),
+    });
+  const { published, plan } = await planOnce();
+  if (published.trim() === '') return { usage, outcome: { state: 'silent' } };
+  const message: MessageDraft = {
+    id,
+    sender: senderOf(work.agent),
+    content: published,
+    ...(answer.reasoning === '' ? {} : { reasoning: answer.reasoning }),
+    ...(answer.toolCalls.length === 0 ? {} : { toolCalls: answer.toolCalls }),
+    replyTo: trigger.id,
+    turnId: work.id,
+    usage,
+    status: 'complete',
+  };
+  return {
+    usage,
+    outcome: { state: 'done', message, plan },
+    replan: async () => {
+      deps.rosters.drop(work.worldId);
+      return (await planOnce()).plan;
+    },
+  };
+}
+
+function partialMessage(
+  deps: TurnDeps,
+  work: TurnWork,
+  replyTo: MessageId,
+  content: string,
+  status: 'failed' | 'stopped',
+  usage: Usage,
+): { message?: MessageDraft } {
+  if (content.trim() === '') return {};
+  return {
+    message: {
+      id: deps.ids.make('m') as MessageId,
+      sender: senderOf(work.agent),
+      content,
+      replyTo,
+      turnId: work.id,
+      usage,
+      status,
+    },
+  };
+}
+
+function failure(
+  deps: TurnDeps,
+  work: TurnWork,
+  live: Live,
+  usage: Usage,
+  error: unknown,
+  signal: AbortSignal,
+): TurnOutcome {
+  const aborted = signal.aborted ? (signal.reason as unknown) : error;
+  live.end();
+  const partial = (status: 'failed' | 'stopped') =>
+    partialMessage(deps, work, work.trigger.messageId, live.text(), status, usage);
+  if (aborted instanceof TurnAborted) {
+    if (aborted.why === 'shutdown' || aborted.why === 'fenced') throw aborted;
+    if (aborted.why === 'stopped') {
+      return { state: 'stopped', error: { code: 'stopped', message: 'stopped by a person' }, ...partial('stopped') };
+    }
+  }
+  const cause =
+    aborted instanceof TurnAborted
+      ? { code: 'turn_timeout', message: 'the turn took longer than its time limit' }
+      : error instanceof AppError
+        ? { code: error.code, message: error.message }
+        : { code: 'internal', message: 'an unexpected fault ended the turn; the server’s log has the details' };
+  const fields = { world: work.worldId, chat: work.chatId, turn: work.id, agent: work.agentId, code: cause.code };
+  if (error instanceof AppError || aborted instanceof TurnAborted)
+    deps.log.warn(fields, `turn failed: ${cause.message}`);
+  else deps.log.error({ ...fields, err: error }, 'turn failed by a fault');
+  const tried = error instanceof ModelError && error.retryable ? ', also after trying again' : '';
+  return {
+    state: 'failed',
+    error: cause,
+    ...partial('failed'),
+    notice: {
+      id: deps.ids.make('m') as MessageId,
+      sender: { kind: 'system', id: 'system', name: 'system' },
+      content: `${work.agent.displayName ?? work.agent.name} could not answer: ${cause.message}${tried}.`,
+      notice: { kind: 'turn_failed', turnId: work.id, agentId: work.agentId, error: cause.code },
+      status: 'complete',
+    },
+  };
+}
