@@ -1,20 +1,21 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of the package, found from the source as well as from the bundle. */
+let found: string | undefined;
+
+/**
+ * The folder of the package: where `package.json`, `drizzle/`, `agents/` and `dist/` lie. The same from source
+ * and from the bundle, wherever its chunks are.
+ */
 export function packageRoot(): string {
+  if (found !== undefined) return found;
   let folder = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'drizzle'))) return folder;
+  while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('the package’s folder was not found: package.json and drizzle/ are missing');
+    if (parent === folder) throw new Error('the package is incomplete: there is no package.json above the program');
     folder = parent;
   }
-}
-
-/** The version in package.json. */
-export function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string };
-  return version;
+  found = folder;
+  return folder;
 }
