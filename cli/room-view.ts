@@ -6,7 +6,8 @@ import { safeName, safeText } from './safe-text.ts';
 /** What a follower tells about one chat. Messages come in order, each once. */
 export interface RoomView {
   message(message: Message): void;
-  delta(delta: { turnId: string; agentId: string; runId: string; text: string }): void;
+  /** A piece of an answer; with index 0 it is all of the answer so far. */
+  delta(delta: { turnId: string; agentId: string; runId: string; index: number; text: string }): void;
   turn(turn: Turn): void;
   retrying(agentId: string, reason: string): void;
   /** Nothing is running any more: closes what is half printed. */
@@ -95,21 +96,22 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
         show(message);
       }
     },
-    delta({ turnId, agentId, runId, text }) {
+    delta({ turnId, agentId, runId, index, text }) {
       if (!options.live || ended.has(turnId)) return;
       if (speaking !== null && ended.has(speaking)) {
         print('\n');
         nextVoice();
       }
       const before = voices.get(turnId);
-      const again = before !== undefined && before.runId !== runId;
-      const spoken = before === undefined || again ? { agentId, runId, text } : { ...before, text: before.text + text };
-      voices.set(turnId, spoken);
-      if (speaking === null || (again && speaking === turnId)) {
-        print(`${again ? '\n' : ''}${authorOf(agentId)}: ${safeText(spoken.text)}`);
+      const known = before?.runId === runId ? before.text : '';
+      const whole = index === 0 ? text : known + text;
+      voices.set(turnId, { agentId, runId, text: whole });
+      if (speaking === turnId && whole.startsWith(known) && before?.runId === runId) {
+        print(safeText(whole.slice(known.length)));
+      } else if (speaking === null || speaking === turnId) {
+        // Another execution of the turn starts from nothing: what stands there already is not the answer.
+        print(`${speaking === turnId ? '\n' : ''}${authorOf(agentId)}: ${safeText(whole)}`);
         speaking = turnId;
-      } else if (speaking === turnId) {
-        print(safeText(text));
       }
     },
     turn(turn) {
