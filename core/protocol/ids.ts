@@ -22,7 +22,7 @@ const SEPARATOR = /^[\s\u0085_\-\u2010\u2011]$/u;
  * Zero-width characters, direction marks and variation selectors: text is read as if they were not there.
  * Runs are bounded, so that a megabyte of them needs no stack.
  */
-export const FORMAT_RUN = /[\p{Cf}\p{Variation_Selector}\u034f]{1,64}/gu;
+export const FORMAT_RUN = /(?:[\p{Cf}\p{Variation_Selector}]|\u034f){1,64}/gu;
 
 /**
  * The id rule of the mention grammar: NFC, a hyphen at each camel-case boundary, lower case, every

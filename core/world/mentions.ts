@@ -3,7 +3,7 @@
  * Runs in a browser. Linear in the length of the message; the number of agents does not count.
  */
 import { type ControlTag, type StopWord, stripControlTags } from './control-tags.ts';
-import { characterBefore, isAtSign, isBlank, isComma, isJoint, isLineBreak, isUnspaced, isWordAt } from './letters.ts';
+import { characterBefore, isAtSign, isBlank, isComma, isUnspaced, isWordAt } from './letters.ts';
 import { findRegions, type Line, type Regions } from './regions.ts';
 import { type CompiledRoster, matchName, type Named } from './roster.ts';
 import { findUrls, type UrlCursor } from './urls.ts';
@@ -50,7 +50,7 @@ export function parseMentions(text: string, roster: CompiledRoster): ParsedMessa
   const { tags, published, originalOf } = stripControlTags(text);
   const visible = visibleText(published);
   const regions = needsRegions(visible.text) ? findRegions(visible.text) : null;
-  const spans = regions ? findMentions(visible.text, regions, roster) : [];
+  const spans = regions ? findMentions(regions, roster) : [];
   const mentions = spans.map(({ kind, named, start, end }): Mention => {
     const from = visible.startOf(start);
     const to = visible.endOf(end);
@@ -82,7 +82,7 @@ interface Walk {
   previousInRow: boolean;
 }
 
-function findMentions(text: string, regions: Regions, roster: CompiledRoster): Span[] {
+function findMentions(regions: Regions, roster: CompiledRoster): Span[] {
   const urls = findUrls(regions.masked, regions.code);
   const row = { opening: -1, openingOfLine: -1, previousEnd: -1, previousInRow: false };
   const walk: Walk = { text: regions.masked, regions, roster, urls, line: 0, region: 0, ...row };

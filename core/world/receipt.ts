@@ -2,9 +2,20 @@ import type { Ignored } from '../ports.ts';
 import type { IgnoreReason, Sender, WakeReason } from '../protocol/entities.ts';
 import type { AgentId } from '../protocol/ids.ts';
 import type { CompiledRoster, StopWord } from './mentions.ts';
-import type { RouteResult } from './router.ts';
 import { closestAgent } from './suggest.ts';
 import type { WrittenName } from './to-list.ts';
+
+export interface RouteResult {
+  /** What is stored; '' means nothing is to be published, and an agent's turn ends silent. */
+  published: string;
+  woke: readonly { agentId: AgentId; reason: WakeReason }[];
+  ignored: readonly Ignored[];
+  stop?: StopWord;
+  /** The message gives the floor to the person. */
+  toHuman: boolean;
+  /** What was written for each agent woken by its own name. */
+  written: ReadonlyMap<string, string>;
+}
 
 /** Suggestions cost a look at every agent; a message full of unknown names gets them for its first few. */
 const MAX_SUGGESTIONS = 8;

@@ -1,9 +1,9 @@
-import type { Ignored } from '../ports.ts';
 import type { Sender, WakeReason, WorldSettings } from '../protocol/entities.ts';
-import type { AgentId } from '../protocol/ids.ts';
-import { type CompiledRoster, lookupName, type Named, parseMentions, type StopWord } from './mentions.ts';
-import { Receipt } from './receipt.ts';
+import { type CompiledRoster, lookupName, type Named, parseMentions } from './mentions.ts';
+import { Receipt, type RouteResult } from './receipt.ts';
 import { chooseTo, type WrittenName } from './to-list.ts';
+
+export type { RouteResult };
 
 export interface RouteInput {
   content: string;
@@ -15,18 +15,6 @@ export interface RouteInput {
   replyTo?: Sender | undefined;
   /** Why the turn that wrote this message was woken. */
   wokenBy?: WakeReason | undefined;
-}
-
-export interface RouteResult {
-  /** What is stored; '' means nothing is to be published, and an agent's turn ends silent. */
-  published: string;
-  woke: readonly { agentId: AgentId; reason: WakeReason }[];
-  ignored: readonly Ignored[];
-  stop?: StopWord;
-  /** The message gives the floor to the person. */
-  toHuman: boolean;
-  /** What was written for each agent woken by its own name. */
-  written: ReadonlyMap<string, string>;
 }
 
 /** Who takes a turn after a message, by the table of the mention grammar: the first row that fits decides. */
