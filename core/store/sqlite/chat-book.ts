@@ -84,21 +84,23 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
   function addTurn(wake: NewTurn): Turn | null {
     const row = one<TurnRow>(
       `insert into turns (id, world_id, chat_id, agent_id, trigger_id, trigger_seq, n, reason, from_id, hop, ordinal, state, queued_at)
-       values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
-         coalesce((select ordinal from turns where chat_id = ?3 and agent_id = ?4 order by trigger_seq desc, n desc limit 1), 0) + 1,
-         'queued', ?11)
+       values (@id, @world, @chat, @agent, @trigger, @seq, @n, @reason, @from, @hop,
+         coalesce((select ordinal from turns where chat_id = @chat and agent_id = @agent order by trigger_seq desc, n desc limit 1), 0) + 1,
+         'queued', @now)
        on conflict do nothing returning *`,
-      ids.make('t'),
-      chat.world_id,
-      chat.id,
-      wake.agentId,
-      wake.messageId,
-      wake.seq,
-      wake.n,
-      wake.reason,
-      wake.from,
-      wake.hop,
-      now,
+      {
+        id: ids.make('t'),
+        world: chat.world_id,
+        chat: chat.id,
+        agent: wake.agentId,
+        trigger: wake.messageId,
+        seq: wake.seq,
+        n: wake.n,
+        reason: wake.reason,
+        from: wake.from,
+        hop: wake.hop,
+        now,
+      },
     );
     if (!row) return null;
     const turn = toTurn(row);
@@ -123,14 +125,12 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
       }
       if (plan.count.pairs) {
         const rows = all<{ n: number }>(
-          `select count(*) as n from turns where chat_id = ?1 and agent_id = ?2 and from_id = ?3 and trigger_seq >= ?4 and queued_at > ?5
+          `select count(*) as n from turns where chat_id = @chat and agent_id = @agent and from_id = @sender
+             and trigger_seq >= @since and queued_at > @after
            union all
-           select count(*) as n from turns where chat_id = ?1 and agent_id = ?3 and from_id = ?2 and trigger_seq >= ?4 and queued_at > ?5`,
-          chat.id,
-          agent,
-          sender,
-          Math.max(1, chat.human_seq),
-          now - PAIR_WINDOW_MS,
+           select count(*) as n from turns where chat_id = @chat and agent_id = @sender and from_id = @agent
+             and trigger_seq >= @since and queued_at > @after`,
+          { chat: chat.id, agent, sender, since: Math.max(1, chat.human_seq), after: now - PAIR_WINDOW_MS },
         );
         pairOf.set(
           agent,

@@ -242,11 +242,9 @@ export function sqliteMutations(session: Session): Mutations {
         );
         if (patch.paused === false) {
           run(
-            `insert into run_queue (chat_id, world_id, ready_at) select ?1, ?2, ?3
-             where exists (select 1 from turns where chat_id = ?1 and state = 'queued') on conflict do nothing`,
-            chat,
-            world,
-            row.updated_at,
+            `insert into run_queue (chat_id, world_id, ready_at) select @chat, @world, @now
+             where exists (select 1 from turns where chat_id = @chat and state = 'queued') on conflict do nothing`,
+            { chat, world, now: row.updated_at },
           );
         }
         const value = toChat(row);

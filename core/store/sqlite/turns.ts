@@ -76,20 +76,18 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
     if (n <= 0 || chat.paused) return [];
     const now = clock.now();
     const rows = all<TurnRow>(
-      `update turns set state = 'running', attempt = attempt + 1, started_at = ?1,
+      `update turns set state = 'running', attempt = attempt + 1, started_at = @now,
          agent_rev = coalesce(agent_rev, (select rev from agents a where a.world_id = turns.world_id and a.id = turns.agent_id))
        where id in (
          select t.id from turns t indexed by turns_open
-         where t.chat_id = ?2 and t.${OPEN} and t.state = 'queued' and t.not_before <= ?1
+         where t.chat_id = @chat and t.${OPEN} and t.state = 'queued' and t.not_before <= @now
            and not exists (
              select 1 from turns r indexed by turns_open_agent
              where r.chat_id = t.chat_id and r.agent_id = t.agent_id and r.${OPEN}
                and (r.state <> 'queued' or r.trigger_seq < t.trigger_seq or (r.trigger_seq = t.trigger_seq and r.n < t.n)))
-         order by t.trigger_seq limit ?3)
+         order by t.trigger_seq limit @n)
        returning *`,
-      now,
-      chat.id,
-      n,
+      { now, chat: chat.id, n },
     );
     rows.sort((a, b) => a.trigger_seq - b.trigger_seq || a.queued_at - b.queued_at);
     return rows.flatMap((row) => {
