@@ -230,7 +230,7 @@ async function reply(
   const planOnce = async () =>
     planAgentMessage(await deps.rosters.get(work.worldId), {
       id,
-      agentId: work.agentId,
+      sender: senderOf(work.agent),
       content: answer.content,
       replyTo: trigger.sender,
       wokenBy: work.trigger.reason,
