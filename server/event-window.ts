@@ -39,9 +39,9 @@ export class EventWindow {
     }
   }
 
-  /** All events after `seq`, or null where the window does not reach back that far. */
+  /** The events after `seq`, or null where only the log can tell: the window neither reaches back nor goes on that far. */
   after(seq: number): readonly EncodedEvent[] | null {
-    if (this.#events.length === 0 || seq + 1 < this.#first) return null;
-    return this.#events.slice(seq + 1 - this.#first);
+    const from = seq + 1 - this.#first;
+    return from < 0 || from >= this.#events.length ? null : this.#events.slice(from);
   }
 }

@@ -25,6 +25,8 @@ export interface ListenOptions {
 export interface RunningServer {
   url: string;
   port: number;
+  /** Open sockets and event streams. */
+  connections(): number;
   /** Closes sockets with 1001, lets open requests finish, and is done within 5 s. Idempotent. */
   close(): Promise<void>;
 }
@@ -66,6 +68,7 @@ export async function startServer(options: ListenOptions): Promise<RunningServer
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    connections: () => live.connections.size(),
     close: () => {
       closed ??= close();
       return closed;

@@ -15,12 +15,12 @@ export const CLOSE = { shutdown: 1001, failed: 1011, unauthorized: 4401, slow: 4
  */
 export class SocketClient {
   readonly subscriptions = new Map<string, Subscription>();
-  readonly #ws: WebSocket;
+  readonly #ws: Pick<WebSocket, 'readyState' | 'close'>;
   readonly #raw: Duplex;
   readonly #bounds: Bounds;
   #draining: Promise<boolean> | null = null;
 
-  constructor(ws: WebSocket, raw: Duplex, bounds: Bounds) {
+  constructor(ws: Pick<WebSocket, 'readyState' | 'close'>, raw: Duplex, bounds: Bounds) {
     this.#ws = ws;
     this.#raw = raw;
     this.#bounds = bounds;
