@@ -9,6 +9,7 @@ const COMMAS = ',，、،';
 export function isWordAt(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
   if (code < 128) return isAsciiWord(code);
+  if (isIdeograph(code)) return true;
   const point = text.codePointAt(index);
   return point !== undefined && WORD.test(String.fromCodePoint(point));
 }
@@ -17,10 +18,15 @@ function isAsciiWord(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57);
 }
 
+/** Han ideographs and Hangul syllables: letters without case, marks or decompositions that NFC would touch. */
+export function isIdeograph(code: number): boolean {
+  return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0xac00 && code <= 0xd7a3);
+}
+
 /** A mark, or a Hangul vowel or final: with the character before it, it may be one character in NFC. */
 export function joinsLeftAt(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
-  if (!(code >= 0x300)) return false;
+  if (!(code >= 0x300) || isIdeograph(code)) return false;
   if (code >= 0x1160 && code <= 0x11ff) return true;
   const point = text.codePointAt(index);
   return point !== undefined && MARK.test(String.fromCodePoint(point));
@@ -28,7 +34,8 @@ export function joinsLeftAt(text: string, index: number): boolean {
 
 /** A letter of a script that is written without spaces between words: Han, kana, Hangul, Thai. */
 export function isUnspaced(character: string): boolean {
-  return character.length > 0 && character.charCodeAt(0) >= 0xe00 && UNSPACED.test(character);
+  const code = character.charCodeAt(0);
+  return isIdeograph(code) || (code >= 0xe00 && UNSPACED.test(character));
 }
 
 /** The character that ends before `index`; '' at the start. */

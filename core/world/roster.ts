@@ -1,6 +1,6 @@
 import type { WorldAgent } from '../protocol/entities.ts';
 import { type AgentId, foldName } from '../protocol/ids.ts';
-import { isJoint, isLineBreak, isUnspaced, isWordAt, joinsLeftAt } from './letters.ts';
+import { isBlank, isIdeograph, isJoint, isLineBreak, isUnspaced, isWordAt, joinsLeftAt } from './letters.ts';
 
 export type RosterAgent = Pick<WorldAgent, 'id' | 'name' | 'status' | 'autoReply'> & {
   readonly displayName?: string | null | undefined;
@@ -148,9 +148,10 @@ function pieceEnd(text: string, start: number, limit: number): number {
 
 function foldPiece(text: string, start: number, end: number): string {
   const code = text.charCodeAt(start);
-  if (end - start === 1 && code < 128) {
-    if (code === 95 || code === 32 || code === 9) return '-';
-    if ((code >= 97 && code <= 122) || (code >= 48 && code <= 57)) return text.charAt(start);
+  if (end - start === 1) {
+    if (code === 95 || (code < 128 && isBlank(code))) return '-';
+    if (code >= 65 && code <= 90) return String.fromCharCode(code + 32);
+    if (code < 128 || isIdeograph(code)) return text.charAt(start);
   }
   return foldName(text.slice(start, end));
 }
