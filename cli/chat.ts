@@ -36,7 +36,11 @@ interface Room {
 
 /** A conversation in one chat until the input ends. Lines from a pipe are answered one after another. */
 export async function chat(product: Product, io: Io, world: string, flags: ChatFlags): Promise<ExitCode> {
-  const connection = await connect(flags, createLog(io, flags.verbose ? 'debug' : 'warn'), product.openLocal);
+  const connection = await connect(
+    flags,
+    createLog(io, flags.verbose ? 'debug' : 'error', product.secrets),
+    product.openLocal,
+  );
   const client = createClient(connection);
   try {
     const { agents, name } = await client.world(world);

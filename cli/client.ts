@@ -101,7 +101,9 @@ export function createClient(connection: Connection) {
       const response = await checked(await connection.request(path, { method: 'GET', headers, signal }));
       options.opened?.();
       if (!response.body) return;
-      const frames = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+      const frames = response.body
+        .pipeThrough(new TextDecoderStream(), { signal })
+        .pipeThrough(new EventSourceParserStream());
       for await (const frame of frames) {
         const event: unknown = JSON.parse(frame.data);
         if (event !== null && typeof event === 'object' && 'type' in event) yield event as WorldEvent;

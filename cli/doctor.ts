@@ -154,7 +154,7 @@ async function checkProviders({ config }: Look): Promise<Finding[]> {
 async function tryProviders(product: Product, io: Io, { config, running }: Look): Promise<Finding[]> {
   const connection =
     running === null
-      ? await product.openLocal(config, createLog(io, 'error'))
+      ? await product.openLocal(config, createLog(io, 'error', product.secrets))
       : networkConnection(running.url, await readToken(config));
   const client = createClient(connection);
   try {

@@ -1,5 +1,6 @@
 import type { Config } from '../core/config.ts';
 import type { Log } from '../core/ports.ts';
+import type { Secrets } from '../core/safety/redact.ts';
 import type { Connection } from './client.ts';
 
 /** A server that listens. */
@@ -16,6 +17,8 @@ export interface RunningServer {
 /** What the composition root gives the commands, so that none of them knows the server's code. */
 export interface Product {
   version: string;
+  /** Values that logs never show; keys and tokens are added as they become known. */
+  secrets: Secrets;
   /** Opens the data directory in this process. */
   openLocal(config: Config, log: Log): Promise<Connection>;
   listen(config: Config, log: Log): Promise<RunningServer>;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { AppError } from '../core/protocol/errors.ts';
+import { createSecrets } from '../core/safety/redact.ts';
 import type { Io } from './io.ts';
 import type { Product } from './product.ts';
 import { runCommandLine } from './program.ts';
@@ -24,6 +25,7 @@ async function command(args: string[], answers: Record<string, unknown> = {}, in
   let closed = 0;
   const product: Product = {
     version: '9.9.9',
+    secrets: createSecrets(),
     openLocal: async () => ({
       url: 'this process',
       async request(path, init) {

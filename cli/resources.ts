@@ -54,7 +54,11 @@ export async function resource(
   ids: readonly string[],
   flags: ResourceFlags,
 ): Promise<ExitCode> {
-  const connection = await connect(flags, createLog(io, flags.verbose ? 'debug' : 'warn'), product.openLocal);
+  const connection = await connect(
+    flags,
+    createLog(io, flags.verbose ? 'debug' : 'error', product.secrets),
+    product.openLocal,
+  );
   const client = createClient(connection);
   try {
     const [first = '', second = ''] = ids;

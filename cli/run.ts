@@ -45,13 +45,42 @@ export async function run(
   if (text.trim() === '') {
     throw new CommandError('there is no message: give one as an argument or on standard input', ExitCode.usage);
   }
-  const connection = await connect(flags, createLog(io, flags.verbose ? 'debug' : 'warn'), product.openLocal);
-  const client = createClient(connection);
+  const stop = stopSwitch();
+  const release = onInterrupt((count) => {
+    if (count > 1) process.exit(ExitCode.interrupted);
+    stop.because('interrupted');
+  });
   try {
-    return await converse(client, io, world, text, flags, timeoutMs);
+    const log = createLog(io, flags.verbose ? 'debug' : 'error', product.secrets);
+    const client = createClient(await connect(flags, log, product.openLocal));
+    try {
+      return await converse(client, io, world, text, flags, { ...stop, timeoutMs });
+    } finally {
+      await client.close();
+    }
   } finally {
-    await client.close();
+    release();
   }
+}
+
+interface Stop {
+  signal: AbortSignal;
+  /** The first reason counts. */
+  because(reason: Ending): void;
+  reason(): Ending | null;
+}
+
+function stopSwitch(): Stop {
+  const controller = new AbortController();
+  let first: Ending | null = null;
+  return {
+    signal: controller.signal,
+    because(reason) {
+      first ??= reason;
+      controller.abort(new CommandError(reason));
+    },
+    reason: () => first,
+  };
 }
 
 async function converse(
@@ -60,7 +89,7 @@ async function converse(
   world: string,
   text: string,
   flags: RunFlags,
-  timeoutMs: number | null,
+  stop: Stop & { timeoutMs: number | null },
 ): Promise<ExitCode> {
   const { agents } = await client.world(world);
   const content = flags.agent === undefined ? text : addressed((await client.agent(world, flags.agent)).id, text);
@@ -79,11 +108,12 @@ async function converse(
   };
   const follower = await followChat(client, { world, chat: chat.id, afterSeq: chat.lastSeq }, view);
   try {
+    if (stop.signal.aborted) return ExitCode.interrupted;
     const posted = await follower.post(content);
     if (!flags.json) receipt(io, posted);
-    const { ending, turns } = await untilSettled(client, world, chat.id, follower, timeoutMs);
+    const turns = await untilSettled(client, world, chat.id, follower, stop);
     const ours = turns.filter(({ trigger }) => trigger.seq > chat.lastSeq);
-    const result = ending ?? judge(ours, heard);
+    const result = stop.reason() ?? judge(ours, heard);
     report(io, result, ours, names, flags, { world, chat: chat.id, posted, heard });
     return CODES[result];
   } finally {
@@ -96,36 +126,24 @@ function addressed(agentId: string, text: string): string {
   return `<world>TO: ${agentId}</world>\n${text}`;
 }
 
+/** Waits for the end of all turns; an interruption or the timeout ends them first. */
 async function untilSettled(
   client: Client,
   world: string,
   chat: string,
   follower: Follower,
-  timeoutMs: number | null,
-): Promise<{ ending: Ending | null; turns: Turn[] }> {
-  const end = new AbortController();
-  let ending: Ending | null = null;
-  const finish = (reason: Ending) => {
-    ending ??= reason;
-    end.abort(new CommandError(reason));
-  };
-  const release = onInterrupt((count) => {
-    if (count > 1) process.exit(ExitCode.interrupted);
-    finish('interrupted');
-  });
-  const timer = timeoutMs === null ? undefined : setTimeout(() => finish('timeout'), timeoutMs);
+  stop: Stop & { timeoutMs: number | null },
+): Promise<Turn[]> {
+  const timer = stop.timeoutMs === null ? undefined : setTimeout(() => stop.because('timeout'), stop.timeoutMs);
   try {
-    try {
-      return { ending: null, turns: await follower.settle(end.signal) };
-    } catch (error) {
-      if (ending === null) throw error;
-    }
-    await client.stop(world, chat);
-    return { ending, turns: await follower.settle(AbortSignal.timeout(STOP_MS)) };
+    return await follower.settle(stop.signal);
+  } catch (error) {
+    if (stop.reason() === null) throw error;
   } finally {
     clearTimeout(timer);
-    release();
   }
+  await client.stop(world, chat);
+  return follower.settle(AbortSignal.timeout(STOP_MS));
 }
 
 function judge(turns: readonly Turn[], heard: readonly Message[]): Ending {

@@ -21,7 +21,7 @@ const STOP_MS = 4_500;
 /** Runs the server until a signal; a second signal ends the process at once. */
 export async function serve(product: Product, io: Io, flags: ServeFlags): Promise<ExitCode> {
   const config = loadConfig(flags);
-  const log = createLog(io, flags.verbose ? 'debug' : 'info');
+  const log = createLog(io, flags.verbose ? 'debug' : 'info', product.secrets);
   let stop = () => {};
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
