@@ -82,11 +82,10 @@ export function messageRoutes(app: ServerApp, parley: Parley, closing: AbortSign
       checkMessageSize(body.content);
       const { world, chat } = ids;
       if (query.wait === undefined) return parley.post(actor, world, chat, body.content, idem);
-      const { lastSeq } = await parley.getChat(actor, world, chat);
       const posted = await parley.post(actor, world, chat, body.content, idem);
       const timeoutMs = Math.min(query.timeoutMs ?? BOUNDS.defaultWaitMs, BOUNDS.waitMs);
       const idle = await parley.whenIdle(actor, world, chat, timeoutMs, AbortSignal.any([signal, closing]));
-      const messages = await messagesAfter(parley, actor, world, chat, posted.message?.seq ?? lastSeq);
+      const messages = await messagesAfter(parley, actor, world, chat, posted.message.seq);
       return { ...posted, idle, messages, approvals: [] };
     },
   });
