@@ -12,7 +12,8 @@ export function fillText(template: string, scene: Scene, groups: readonly string
   return template.replace(PLACEHOLDER, (_whole, name: string) => {
     switch (name) {
       case 'sender':
-        return scene.from;
+        // A name is one line, whatever it was set to.
+        return scene.from.replace(/\s+/g, ' ');
       case 'message':
         return scene.text;
       case 'turn':
@@ -20,7 +21,7 @@ export function fillText(template: string, scene: Scene, groups: readonly string
       case 'agents':
         return scene.agents.join(', ');
       case 'topic':
-        return topicOf(scene.text);
+        return topicOf(scene.text) || 'this';
       default:
         return groups[Number(name)] ?? '';
     }
