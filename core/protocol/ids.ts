@@ -16,6 +16,7 @@ export type TokenId = z.infer<typeof TokenId>;
 
 const CAMEL_BOUNDARY = /(?<=[\p{Ll}\p{Nd}])(?=\p{Lu})/gu;
 const NOT_IN_ID = /[^\p{L}\p{M}\p{N}]+/gu;
+const ASCII = /^[\t-\r -~]*$/;
 const SEPARATOR = /^[\s\u0085_\-\u2010\u2011]$/u;
 
 /**
@@ -46,6 +47,7 @@ export function idFromName(name: string): string {
  * with this function, so it looks at no more than one letter and its combining marks at a time.
  */
 export function foldName(name: string): string {
+  if (ASCII.test(name)) return name.toLowerCase().replace(/[\s_]/g, '-');
   let folded = '';
   for (const character of name.replace(FORMAT_RUN, '').normalize('NFC')) folded += foldCharacter(character);
   return folded.normalize('NFC');

@@ -1,5 +1,5 @@
 import { findRegions } from './regions.ts';
-import { visibleText } from './visible-text.ts';
+import { type VisibleText, visibleText } from './visible-text.ts';
 
 export type StopWord = 'STOP' | 'DONE' | 'PASS';
 
@@ -12,6 +12,8 @@ export interface Stripped {
   tags: readonly ControlTag[];
   /** What stays: the text itself where it has no tag, otherwise trimmed; '' where nothing can be seen. */
   published: string;
+  /** `published` without its format characters. */
+  visible: VisibleText;
   /** Position in the original of a position in `published`. */
   originalOf(index: number): number;
 }
@@ -19,14 +21,17 @@ export interface Stripped {
 /** No two neighbours can match the same character, so a failed try costs one walk to the next `<`. */
 const TAG =
   /<[^\S\r\n]*world[^\S\r\n]*>[^\S\r\n]*(?:(stop|done|pass)[^\S\r\n]*|to[^\S\r\n]*:([^<\r\n]*))<[^\S\r\n]*\/[^\S\r\n]*world[^\S\r\n]*>/gi;
+/** A blanked comment inside a tag is white space, but may have spanned lines. */
+const BREAK = /[\r\n]/;
+const SEEN = /\S/;
 const MAY_HOLD_TAG = /<[^\S\r\n]*world/i;
 
 /** Removes the honoured control tags in one pass; what is left is not searched again. Linear. */
 export function stripControlTags(original: string): Stripped {
   const visible = visibleText(original);
-  if (visible.text.trim() === '') return { tags: [], published: '', originalOf: (index) => index };
-  const whole = { tags: [], published: original, originalOf: (index: number) => index };
-  if (!MAY_HOLD_TAG.test(visible.text)) return whole;
+  const whole = { tags: [], published: original, visible, originalOf: same };
+  if (!SEEN.test(visible.text)) return { ...whole, published: '', visible: visibleText('') };
+  if (!visible.text.includes('<') || !MAY_HOLD_TAG.test(visible.text)) return whole;
   const found = findTags(visible.text);
   if (found.length === 0) return whole;
   const tags = found.map((tag) => ({ ...tag, start: visible.startOf(tag.start), end: visible.endOf(tag.end) }));
@@ -41,11 +46,10 @@ function findTags(text: string): ControlTag[] {
   for (const match of masked.matchAll(TAG)) {
     const start = match.index;
     const end = start + match[0].length;
-    // Blanked comments are long white space; a tag that only closes over one is not on one piece of text.
     while ((lines[line + 1]?.start ?? Number.POSITIVE_INFINITY) <= start) line += 1;
     while ((code[region + 1] ?? Number.POSITIVE_INFINITY) <= start) region += 2;
     const touchesCode = (code[region] ?? Number.POSITIVE_INFINITY) < end;
-    if (lines[line]?.quote || touchesCode || text.slice(start, end) !== match[0]) continue;
+    if (lines[line]?.quote || touchesCode || BREAK.test(text.slice(start, end))) continue;
     const word = match[1]?.toUpperCase();
     if (word === 'STOP' || word === 'DONE' || word === 'PASS') tags.push({ kind: 'stop', word, start, end });
     else tags.push({ kind: 'to', list: match[2] ?? '', start, end });
@@ -53,7 +57,7 @@ function findTags(text: string): ControlTag[] {
   return tags;
 }
 
-function cut(original: string, tags: readonly ControlTag[]): Pick<Stripped, 'published' | 'originalOf'> {
+function cut(original: string, tags: readonly ControlTag[]): Pick<Stripped, 'published' | 'visible' | 'originalOf'> {
   const parts: string[] = [];
   /** Start of each kept part: in the joined text, in the original. */
   const joined: number[] = [];
@@ -81,7 +85,12 @@ function cut(original: string, tags: readonly ControlTag[]): Pick<Stripped, 'pub
     const part = lastAtMost(joined, position);
     return (origins[part] ?? 0) + position - (joined[part] ?? 0);
   };
-  return { published: visibleText(trimmed).text.trim() === '' ? '' : trimmed, originalOf };
+  const published = SEEN.test(visibleText(trimmed).text) ? trimmed : '';
+  return { published, visible: visibleText(published), originalOf };
+}
+
+function same(index: number): number {
+  return index;
 }
 
 function lastAtMost(sorted: readonly number[], value: number): number {

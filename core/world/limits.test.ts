@@ -111,6 +111,12 @@ describe('turnLimit', () => {
     expect(decision.routing.ignored.map(({ text }) => text)).toEqual(['alice', 'carol']);
   });
 
+  it('keeps the order of the text in the receipt', () => {
+    const content = '@x @alice @y @carol go `@bob`';
+    const { routing } = decide({ from: 'agent:bob', content }, freshLedger(), { turns: { alice: 5, carol: 5 } });
+    expect(routing.ignored.map(({ text }) => text)).toEqual(['@x', '@alice', '@y', '@carol', '@bob']);
+  });
+
   it('tells the room once', () => {
     const first = decide({}, freshLedger(), { turns: { alice: 5 } });
     const second = decide({}, first.ledger, { turns: { alice: 5 } });

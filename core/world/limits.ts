@@ -60,7 +60,7 @@ function decide(input: PlanInput, before: ChatLedger, counts: Counts): RouteDeci
     return { routing: { woke: [], ignored: [...routed.ignored] }, wakes: [], ledger, limits: [] };
   }
   const wakes: { agentId: AgentId; reason: WakeReason; hop: number }[] = [];
-  const ignored: Ignored[] = [...routed.ignored];
+  const heldBack: { after: number; entry: Ignored }[] = [];
   const held: HeldWake[] = [...ledger.held];
   const hits: LimitHit[] = [];
   const resting = { ...ledger.resting };
@@ -76,11 +76,15 @@ function decide(input: PlanInput, before: ChatLedger, counts: Counts): RouteDeci
     if (limit === 'pairLimit') resting[pairKey(input.sender.id, agentId)] ??= nowMs + PAIR_REST_MS;
     hits.push(hit);
     held.push({ messageId: input.messageId, seq: 0, agentId, reason, hop, from: input.sender.id, limit });
-    ignored.push({ text: routed.written.get(agentId) ?? agentId, reason: 'limit', agentId });
+    const { text, after } = routed.written.get(agentId) ?? { text: agentId, after: routed.ignored.length };
+    heldBack.push({ after, entry: { text, reason: 'limit', agentId } });
   }
   const limits: LimitNotice[] = limitNotices(hits, ledger.told, input);
   return {
-    routing: { woke: wakes.map(({ agentId, reason }) => ({ agentId, reason })), ignored },
+    routing: {
+      woke: wakes.map(({ agentId, reason }) => ({ agentId, reason })),
+      ignored: inTextOrder(routed.ignored, heldBack),
+    },
     wakes,
     ledger: {
       ...ledger,
@@ -91,6 +95,21 @@ function decide(input: PlanInput, before: ChatLedger, counts: Counts): RouteDeci
     },
     limits,
   };
+}
+
+/** `heldBack` ascends: names in the order of the text, then those that nobody wrote. */
+function inTextOrder(ignored: readonly Ignored[], heldBack: readonly { after: number; entry: Ignored }[]): Ignored[] {
+  const merged: Ignored[] = [];
+  let next = 0;
+  for (let i = 0; i <= ignored.length; i += 1) {
+    for (let held = heldBack[next]; held && held.after <= i; held = heldBack[next]) {
+      merged.push(held.entry);
+      next += 1;
+    }
+    const entry = ignored[i];
+    if (entry) merged.push(entry);
+  }
+  return merged;
 }
 
 /** The first limit that holds this agent back, or null. */

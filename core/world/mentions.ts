@@ -7,7 +7,6 @@ import { characterBefore, isAtSign, isBlank, isComma, isUnspaced, isWordAt } fro
 import { findRegions, type Line, type Regions } from './regions.ts';
 import { type CompiledRoster, matchName, type Named } from './roster.ts';
 import { findUrls, type UrlCursor } from './urls.ts';
-import { visibleText } from './visible-text.ts';
 
 export {
   addressToken,
@@ -43,12 +42,11 @@ export interface ParsedMessage {
 const AT_SIGN = /[@＠]/g;
 const GREETING = /(?:hey|hi|hello|to|dear)(?![\p{L}\p{M}\p{N}])/iuy;
 const AND = /and(?![\p{L}\p{M}\p{N}])/iuy;
-const APOSTROPHES = "'’＇";
+const POSSESSIVE = /['’＇]\p{L}/uy;
 
 /** Reads a message; never throws. Mentions are read in what is left when the control tags are removed. */
 export function parseMentions(text: string, roster: CompiledRoster): ParsedMessage {
-  const { tags, published, originalOf } = stripControlTags(text);
-  const visible = visibleText(published);
+  const { tags, published, visible, originalOf } = stripControlTags(text);
   const regions = needsRegions(visible.text) ? findRegions(visible.text) : null;
   const spans = regions ? findMentions(regions, roster) : [];
   const mentions = spans.map(({ kind, named, start, end }): Mention => {
@@ -187,7 +185,8 @@ function isTaken(text: string, end: number): boolean {
   if (isAtSign(code) || code === 40) return true;
   if (code === 47 || code === 46) return isWordAt(text, end + 1);
   if (code === 58) return text.startsWith('://', end);
-  return end < text.length && APOSTROPHES.includes(text.charAt(end)) && isWordAt(text, end + 1);
+  POSSESSIVE.lastIndex = end;
+  return POSSESSIVE.test(text);
 }
 
 /** Stops at the first word, so that ordinary text costs next to nothing. */

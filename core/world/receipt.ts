@@ -13,8 +13,8 @@ export interface RouteResult {
   stop?: StopWord;
   /** The message gives the floor to the person. */
   toHuman: boolean;
-  /** What was written for each agent woken by its own name. */
-  written: ReadonlyMap<string, string>;
+  /** For each agent woken by its own name: what was written, and how many of `ignored` were written before. */
+  written: ReadonlyMap<string, { text: string; after: number }>;
 }
 
 /** Suggestions cost a look at every agent; a message full of unknown names gets them for its first few. */
@@ -25,7 +25,7 @@ export class Receipt {
   readonly #roster: CompiledRoster;
   readonly #woke = new Map<AgentId, WakeReason>();
   readonly #ignored = new Map<string, Ignored>();
-  readonly #written = new Map<string, string>();
+  readonly #written = new Map<string, { text: string; after: number }>();
   #suggestions = 0;
   #toHuman = false;
 
@@ -46,7 +46,7 @@ export class Receipt {
       return;
     }
     this.#woke.set(agentId, reason);
-    this.#written.set(agentId, name.text);
+    this.#written.set(agentId, { text: name.text, after: this.#ignored.size });
   }
 
   /** Wakes every active agent but the sender; where that is nobody new, the name that asked for it is reported. */

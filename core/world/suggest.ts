@@ -6,6 +6,9 @@ const MAX_NAME = 64;
 /** The fewest letters for which the beginning of a name suggests the whole. */
 const MIN_PREFIX = 3;
 
+/** Three rows of the comparison, used again for each agent. */
+type Rows = [Uint8Array, Uint8Array, Uint8Array];
+
 /**
  * The agent whose id, name or display name is closest to what was written, by slips of the hand
  * (a letter left out, added, changed, or two swapped), at most one in three letters and three in all;
@@ -15,10 +18,12 @@ const MIN_PREFIX = 3;
 export function closestAgent(written: string, roster: CompiledRoster): AgentId | undefined {
   const name = foldName(written);
   if (name.length === 0 || name.length > MAX_NAME) return undefined;
+  const size = 2 * MAX_NAME;
+  const rows: Rows = [new Uint8Array(size), new Uint8Array(size), new Uint8Array(size)];
   let best: AgentId | undefined;
   let bound = Math.max(1, Math.min(3, Math.floor(name.length / 3)));
   for (const { fold, agentId } of roster.spellings) {
-    const distance = slips(name, fold, bound);
+    const distance = slips(name, fold, bound, rows);
     if (distance > bound) continue;
     best = agentId;
     bound = distance - 1;
@@ -29,28 +34,33 @@ export function closestAgent(written: string, roster: CompiledRoster): AgentId |
 }
 
 /** Optimal string alignment distance inside a band of `bound`; any number above `bound` means too far. */
-function slips(a: string, b: string, bound: number): number {
-  if (Math.abs(a.length - b.length) > bound) return bound + 1;
+function slips(a: string, b: string, bound: number, rows: Rows): number {
   const far = bound + 1;
-  let before: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => Math.min(j, far));
+  if (Math.abs(a.length - b.length) > bound) return far;
+  let [before, previous, row] = rows;
+  for (let j = 0; j <= b.length; j += 1) previous[j] = Math.min(j, far);
   for (let i = 1; i <= a.length; i += 1) {
-    const row = new Array<number>(b.length + 1).fill(far);
-    row[0] = Math.min(i, far);
-    let least = row[0];
+    const from = Math.max(1, i - bound);
     const to = Math.min(b.length, i + bound);
-    for (let j = Math.max(1, i - bound); j <= to; j += 1) {
+    row[from - 1] = from === 1 ? Math.min(i, far) : far;
+    let least = row[from - 1] ?? far;
+    for (let j = from; j <= to; j += 1) {
       const same = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
       let cost = Math.min((previous[j - 1] ?? far) + (same ? 0 : 1), (previous[j] ?? far) + 1, (row[j - 1] ?? far) + 1);
-      const swapped =
-        j > 1 && a.charCodeAt(i - 1) === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === b.charCodeAt(j - 1);
-      if (swapped) cost = Math.min(cost, (before[j - 2] ?? far) + 1);
+      if (
+        i > 1 &&
+        j > 1 &&
+        a.charCodeAt(i - 1) === b.charCodeAt(j - 2) &&
+        a.charCodeAt(i - 2) === b.charCodeAt(j - 1)
+      ) {
+        cost = Math.min(cost, (before[j - 2] ?? far) + 1);
+      }
       row[j] = Math.min(cost, far);
       least = Math.min(least, cost);
     }
+    if (to < b.length) row[to + 1] = far;
     if (least > bound) return far;
-    before = previous;
-    previous = row;
+    [before, previous, row] = [previous, row, before];
   }
   return previous[b.length] ?? far;
 }

@@ -9,8 +9,11 @@ export interface VisibleText {
   endOf(index: number): number;
 }
 
+const ASCII = /^[\0-\x7f]*$/;
+
 export function visibleText(original: string): VisibleText {
-  if (original.search(FORMAT_RUN) < 0) return { text: original, startOf: (index) => index, endOf: (index) => index };
+  if (ASCII.test(original) || original.search(FORMAT_RUN) < 0)
+    return { text: original, startOf: (index) => index, endOf: (index) => index };
   const positions = new Int32Array(original.length);
   const parts: string[] = [];
   let length = 0;
