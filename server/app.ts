@@ -38,6 +38,8 @@ export function createApp(parley: Parley, options: AppOptions): ServerApp {
   app.onError((thrown, c) => {
     const error = toAppError(thrown, parley.log, { method: c.req.method, path: c.req.path });
     c.header('Cache-Control', 'no-store');
+    // The rest of the body is not read, so that the connection cannot serve another request.
+    if (error.code === 'too_large') c.header('Connection', 'close');
     return c.json(error.toBody(), error.status as ContentfulStatusCode);
   });
   app.notFound((c) => {
