@@ -39,8 +39,8 @@ export interface StubRaw {
   headers?: Record<string, string>;
   /** Written one after the other, each flushed to the socket on its own. */
   body?: readonly (string | Uint8Array)[];
-  /** After the body: end well, stay open, or cut the connection. `silent` never sends a header. */
-  ending?: 'end' | 'hang' | 'cut' | 'silent';
+  /** After the body: end well, stay open, or cut the connection. `silent` never sends a header, `refuse` cuts without one. */
+  ending?: 'end' | 'hang' | 'cut' | 'silent' | 'refuse';
 }
 
 export type StubReply = StubAnswer | { raw: StubRaw };
@@ -225,6 +225,7 @@ function pieces(text: string, size: number): string[] {
 
 async function sendRaw(response: ServerResponse, raw: StubRaw): Promise<void> {
   if (raw.ending === 'silent') return;
+  if (raw.ending === 'refuse') return void response.destroy();
   response.socket?.setNoDelay(true);
   response.writeHead(raw.status ?? 200, { 'content-type': 'text/event-stream', ...raw.headers });
   response.flushHeaders();
