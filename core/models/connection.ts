@@ -32,7 +32,10 @@ export function connect(spec: ProviderSpec, env: ReadonlyMap<string, string>, st
   const apiKey = stored.apiKey ?? environmentKey ?? null;
   const keyFrom = stored.apiKey !== undefined ? 'stored' : environmentKey !== undefined ? 'environment' : 'none';
   const isDefaultHost = origin === originOf(spec.defaultUrl ?? undefined);
-  const problem = problemOf(spec, rawUrl, origin, apiKey !== null || !(spec.needsKey && isDefaultHost));
+  const problem =
+    apiKey !== null && !isSendable(apiKey)
+      ? `The key in ${spec.keyVariable} has characters that no key has; set it again`
+      : problemOf(spec, rawUrl, origin, apiKey !== null || !(spec.needsKey && isDefaultHost));
   const chosen = stored.baseUrl !== undefined || variable(spec.urlVariable) !== undefined;
   const configured = spec.protocol === 'script' || (problem === null && (apiKey !== null || chosen));
   return {
@@ -44,6 +47,11 @@ export function connect(spec: ProviderSpec, env: ReadonlyMap<string, string>, st
     problem: spec.protocol === 'script' ? null : problem,
     hint: hintOf(spec, configured, problem),
   };
+}
+
+/** Whether a header can carry the key. */
+export function isSendable(key: string): boolean {
+  return /^[\x21-\x7e]+$/.test(key);
 }
 
 function originOf(url: string | undefined): string | null {

@@ -5,7 +5,7 @@ import type { ProviderStatus } from '../protocol/entities.ts';
 import { AppError } from '../protocol/errors.ts';
 import type { ProviderTest } from '../protocol/requests.ts';
 import { createSecrets, type Secrets } from '../safety/redact.ts';
-import { type Connection, connect } from './connection.ts';
+import { type Connection, connect, isSendable } from './connection.ts';
 import { openProviderSettings, type ProviderEntry } from './provider-settings.ts';
 import { tryModel } from './provider-test.ts';
 import { PROVIDERS, type ProviderSpec } from './providers.ts';
@@ -156,8 +156,11 @@ function changed(
   input: ProviderInput,
 ): ProviderEntry {
   const baseUrl = input.baseUrl === undefined ? before.baseUrl : (input.baseUrl ?? undefined);
-  if (baseUrl !== undefined && !/^https?:\/\//i.test(baseUrl)) {
+  if (baseUrl !== undefined && !(/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl))) {
     throw new AppError('invalid', `The address of ${spec.name} must begin with http:// or https://`);
+  }
+  if (input.apiKey && !isSendable(input.apiKey.trim())) {
+    throw new AppError('invalid', `The key of ${spec.name} has characters that no key has; copy it again`);
   }
   const moved = connect(spec, env, before).origin !== connect(spec, env, { ...(baseUrl ? { baseUrl } : {}) }).origin;
   const kept = moved ? undefined : before.apiKey;
