@@ -141,14 +141,15 @@ test.each([
 test('stops between chunks when it is aborted', async () => {
   await writeFile(join(root, 'scripts', 'case.yaml'), '- say: abcdef\n  chunkSize: 1\n');
   const stop = new AbortController();
+  const reason = new Error('stopped');
   const parts: ModelPart[] = [];
   const reading = (async () => {
     for await (const part of model().stream(request('case'), stop.signal)) {
       parts.push(part);
-      if (parts.length === 2) stop.abort(new Error('stopped'));
+      if (parts.length === 2) stop.abort(reason);
     }
   })();
-  await expect(reading).rejects.toThrow();
+  await expect(reading).rejects.toBe(reason);
   expect(parts).toHaveLength(2);
 });
 

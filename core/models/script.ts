@@ -116,7 +116,8 @@ async function* answer(
   const pause = async (): Promise<void> => {
     waited = true;
     if (rule.delayMs > 0) await clock.sleep(rule.delayMs, signal);
-    else await nextTick(undefined, { signal });
+    else await nextTick();
+    signal.throwIfAborted();
   };
   const think = fillText(rule.think, scene, groups);
   const say = fillText(rule.say, scene, groups);
