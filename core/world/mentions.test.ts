@@ -287,6 +287,11 @@ describe('a megabyte of anything', () => {
     }
   });
 
+  it('is read in one walk where every at-sign might go on with a row that began far before', () => {
+    expect(timeOf(`@alice${','.repeat(250_000)}${'@,'.repeat(125_000)}`)).toBeLessThan(BOUND_MS);
+    expect(timeOf(`@alice${' and'.repeat(60_000)}${' x@'.repeat(80_000)}`)).toBeLessThan(BOUND_MS);
+  });
+
   it('is routed in time when it is nothing but unknown names', () => {
     const crowd = rosterOf(Array.from({ length: 1000 }, (_, i) => ({ id: `worker-${i}`, name: `Worker Number ${i}` })));
     const content = Array.from({ length: 100_000 }, (_, i) => `@w${i}`).join(' ');

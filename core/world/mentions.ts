@@ -92,6 +92,7 @@ function findMentions(regions: Regions, roster: CompiledRoster): Span[] {
     const at = AT_SIGN.lastIndex - 1;
     const span = readMention(walk, at);
     if (span && (span.kind === 'address' || span.kind === 'reference' || span.named.type === 'agent')) spans.push(span);
+    // Without this a stretch of commas would be read again for each at-sign after it.
     if (!span) walk.previousEnd = -1;
     from = span ? span.end : at + 1;
   }
@@ -109,7 +110,7 @@ function readMention(walk: Walk, at: number): Span | null {
   if (!mayStand(text, at, joined)) return null;
   const match = matchName(text, at + 1, limit, roster);
   if (!match || isTaken(text, match.end)) return null;
-  const inRow = !inCode && (opensLine(walk, line, at) || (joined && walk.previousInRow));
+  const inRow = opensLine(walk, line, at) || (joined && walk.previousInRow);
   walk.previousEnd = match.end;
   walk.previousInRow = inRow;
   const kind = line.quote ? 'quote' : inCode ? 'code' : inRow && match.named.type !== 'world' ? 'address' : 'reference';
@@ -118,10 +119,7 @@ function readMention(walk: Walk, at: number): Span | null {
 
 function advanceLine(walk: Walk, at: number): Line {
   const { lines } = walk.regions;
-  while ((lines[walk.line + 1]?.start ?? Number.POSITIVE_INFINITY) <= at) {
-    walk.line += 1;
-    walk.previousEnd = -1;
-  }
+  while ((lines[walk.line + 1]?.start ?? Number.POSITIVE_INFINITY) <= at) walk.line += 1;
   return lines[walk.line] ?? { start: 0, body: 0, quote: false };
 }
 

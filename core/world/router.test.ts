@@ -137,6 +137,9 @@ const tables: Record<string, Row[]> = {
     ['human', 'WWW.x.org/@alice ok', ALL, ''],
     ['human', 'see www.x@alice, www @bob', '', '@bob:reference'],
     ['human', 'a+b.c-d://@alice<@bob', '', '@bob:reference'],
+    ['human', 'x://y?to=@alice www.x.org?@bob', ALL, ''],
+    ['human', 'x://y ?to=@alice awww.x.org?@bob', '', '@alice:reference @bob:reference'],
+    ['human', '\\@alice \\\\@bob', ALL, ''],
     ['human', '@alice://x', ALL, ''],
     ['human', '://@alice', ALL, ''],
     ['human', 'é@alice 7@alice ²@alice', ALL, ''],
@@ -328,6 +331,15 @@ describe('the receipt', () => {
     expect(suggestion('@Alice_Pleas x', odd)).toBe('alice-please');
     expect(suggestion('@lovelace x', odd)).toBeUndefined();
     expect(suggestion('@strass x', odd)).toBe('strasse');
+    expect(
+      suggestion(
+        '@cab x',
+        rosterOf([
+          { id: 'car', name: 'Car' },
+          { id: 'cat', name: 'Cat' },
+        ]),
+      ),
+    ).toBe('car');
     expect(suggestion('@zebra x')).toBeUndefined();
     expect(suggestion(`@${'x'.repeat(100_000)} x`)).toBeUndefined();
   });
