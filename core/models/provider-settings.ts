@@ -20,8 +20,11 @@ export type ProviderEntry = z.infer<typeof Entry>;
 
 export interface ProviderSettings {
   get(provider: string): ProviderEntry;
-  /** Writes the file whole or not at all. Throws `fault` where the file could not be read. */
-  set(provider: string, entry: ProviderEntry): Promise<void>;
+  /**
+   * Changes one entry; changes run one after the other. The file is written whole or not at all. Throws what
+   * `change` throws, and `fault` where the file could not be read.
+   */
+  update(provider: string, change: (before: ProviderEntry) => ProviderEntry): Promise<void>;
   /** Why the file could not be read; it is then left untouched and nothing is stored. */
   readonly fault: AppError | null;
 }
@@ -34,7 +37,8 @@ export async function openProviderSettings(dataDir: string): Promise<ProviderSet
   let entries: ReadonlyMap<string, ProviderEntry> = read instanceof AppError ? new Map() : read;
   let writing: Promise<void> = Promise.resolve();
 
-  async function write(provider: string, entry: ProviderEntry): Promise<void> {
+  async function write(provider: string, change: (before: ProviderEntry) => ProviderEntry): Promise<void> {
+    const entry = change(entries.get(provider) ?? {});
     const next = new Map(entries);
     if (entry.apiKey === undefined && entry.baseUrl === undefined) next.delete(provider);
     else next.set(provider, entry);
@@ -45,10 +49,10 @@ export async function openProviderSettings(dataDir: string): Promise<ProviderSet
   return {
     fault,
     get: (provider) => entries.get(provider) ?? {},
-    async set(provider, entry) {
+    async update(provider, change) {
       if (fault) throw fault;
-      // One write at a time: each starts from the entries that the one before it left.
-      const mine = writing.then(() => write(provider, entry));
+      const mine = writing.then(() => write(provider, change));
+      // The failure is the caller's; the next change must not wait for ever.
       writing = mine.catch(() => undefined);
       await mine;
     },

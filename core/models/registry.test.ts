@@ -46,7 +46,7 @@ test('a missing key says which variable to set, or where to enter it', async () 
   await expect(models.resolve('openai-compatible')).rejects.toThrow(/OPENAI_BASE_URL/);
   await expect(models.resolve('gemini')).rejects.toMatchObject({
     code: 'provider_unknown',
-    message: /anthropic, openai/,
+    message: expect.stringContaining('anthropic, openai'),
   });
 });
 
@@ -82,6 +82,28 @@ test('many changes at once are all kept', async () => {
   );
   const stored = JSON.parse(await readFile(file(), 'utf8')) as { providers: object };
   expect(Object.keys(stored.providers).sort()).toEqual([...ids].sort());
+});
+
+test('two changes of one provider at once are both kept', async () => {
+  const models = await registry();
+  const baseUrl = 'http://127.0.0.1:9/v1';
+  await Promise.all([
+    models.setProvider('openai', { baseUrl }),
+    models.setProvider('openai', { apiKey: 'sk-at-the-same-time' }),
+  ]);
+  expect(await status(models, 'openai')).toMatchObject({ baseUrl, keyFrom: 'stored' });
+});
+
+test('a changed address counts from the next call on', async () => {
+  const [first, second] = [await stub('openai', 'first'), await stub('openai', 'second')];
+  const models = await registry({ OPENAI_BASE_URL: first.url });
+  expect(await models.testProvider('openai-compatible', 'm', signal())).toMatchObject({
+    message: expect.stringContaining('first'),
+  });
+  await models.setProvider('openai-compatible', { baseUrl: second.url });
+  expect(await models.testProvider('openai-compatible', 'm', signal())).toMatchObject({
+    message: expect.stringContaining('second'),
+  });
 });
 
 test('a stored key does not follow to another host, and a key of the environment neither', async () => {

@@ -96,6 +96,11 @@ export async function openModels(options: ModelOptions): Promise<ModelRegistry> 
   async function resolve(provider: string): Promise<Model> {
     const spec = specOf(provider);
     if (spec.protocol === 'script') return script;
+    // Loaded first: nothing may come between reading the settings and keeping the model made from them.
+    const create =
+      spec.protocol === 'anthropic'
+        ? (await import('./anthropic.ts')).createAnthropicModel
+        : (await import('./openai-compatible.ts')).createOpenAiModel;
     const known = models.get(provider);
     if (known) return known;
     const { apiKey, baseUrl, problem } = connectionOf(spec);
@@ -114,10 +119,7 @@ export async function openModels(options: ModelOptions): Promise<ModelRegistry> 
       idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
       firstByteTimeoutMs: options.firstByteTimeoutMs ?? 120_000,
     };
-    const model =
-      spec.protocol === 'anthropic'
-        ? (await import('./anthropic.ts')).createAnthropicModel(target)
-        : (await import('./openai-compatible.ts')).createOpenAiModel(target);
+    const model = create(target);
     models.set(provider, model);
     return model;
   }
@@ -134,9 +136,8 @@ export async function openModels(options: ModelOptions): Promise<ModelRegistry> 
       const spec = specOf(provider);
       if (spec.protocol === 'script')
         throw new AppError('invalid', 'The scripted model has no key and no address to set');
-      const entry = changed(spec, options.env, settings.get(provider), input);
-      await settings.set(provider, entry);
-      if (entry.apiKey !== undefined) secrets.add(entry.apiKey);
+      if (input.apiKey) secrets.add(input.apiKey.trim());
+      await settings.update(provider, (before) => changed(spec, options.env, before, input));
       models.delete(provider);
       return statusOf(spec);
     },
