@@ -7,8 +7,8 @@ export const BOUNDS = {
   /** Sustained frames per second of one socket, and how many may come at once. */
   framesPerSecond: 50,
   frameBurst: 200,
-  /** Frames of one socket that wait for their turn. */
-  pendingFrames: 64,
+  /** Frames of one socket that wait for their turn; beyond it no more are read. */
+  pendingFrames: 16,
   subscriptionsPerSocket: 64,
   /** WebSockets and event streams together. */
   connections: 20_000,
@@ -37,7 +37,7 @@ export const BOUNDS = {
   /** Wrong tokens at `POST /api/v1/session` per address and minute. */
   sessionFailures: 10,
   /** How long open requests may go on when the server closes. */
-  closeGraceMs: 4_000,
+  closeGraceMs: 2_500,
 } as const;
 
 export type Bounds = { readonly [K in keyof typeof BOUNDS]: number };

@@ -49,6 +49,11 @@ describe('listening', () => {
     expect((await fetch(`${url}/health`)).status).toBe(200);
   });
 
+  it('on all addresses names one that it answers to', async () => {
+    const { url } = await start({ host: '0.0.0.0' });
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  });
+
   it('answers to allowed names and to no others', async () => {
     const { port } = await start({ allowedHosts: ['chat.example.org'] });
     const statusFor = (host: string) =>

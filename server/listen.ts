@@ -66,7 +66,7 @@ export async function startServer(options: ListenOptions): Promise<RunningServer
     clearInterval(idle);
   };
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    url: urlOf(host, port),
     port,
     connections: () => live.connections.size(),
     close: () => {
@@ -74,6 +74,12 @@ export async function startServer(options: ListenOptions): Promise<RunningServer
       return closed;
     },
   };
+}
+
+/** An address that a browser on this machine can open and that the Host rule accepts. */
+function urlOf(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
 async function listen(server: Server, host: string, port: number): Promise<number> {

@@ -208,6 +208,14 @@ describe('a frame', () => {
     ]);
   });
 
+  it('among hundreds sent at once is done in its turn', async () => {
+    const { parley, url } = await start({ frameBurst: 1_000, pendingFrames: 4 });
+    const ada = await user(url);
+    for (const n of upTo(500)) ada.send({ type: 'message', id: `${n}`, world: 'w', chat: 'c', content: `${n}` });
+    await ada.until((f) => f.id === '500');
+    expect(parley.posts.map((post) => Number(post.content))).toEqual(upTo(500));
+  });
+
   it('with a message over 256 KB is too_large', async () => {
     const { url } = await start();
     const ada = await user(url);

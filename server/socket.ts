@@ -118,10 +118,11 @@ function serve(ws: WebSocket, raw: Duplex, caller: Caller, { parley, live, optio
   ws.on('message', (bytes: RawData, isBinary: boolean) => {
     isAlive = true;
     if (isBinary) return client.send({ type: 'error', error: 'invalid', message: 'Frames are JSON text, not binary' });
-    if (!allowance() || pending >= bounds.pendingFrames) {
+    if (!allowance()) {
       return client.send({ type: 'error', error: 'too_many', message: 'Too many frames; slow down' });
     }
     pending += 1;
+    if (pending >= bounds.pendingFrames) ws.pause();
     const text = bytes.toString();
     // One after the other: what a client sends is done in its order.
     tail = tail
@@ -129,6 +130,7 @@ function serve(ws: WebSocket, raw: Duplex, caller: Caller, { parley, live, optio
       .catch((error: unknown) => parley.log.error({ err: error }, 'a frame failed'))
       .finally(() => {
         pending -= 1;
+        if (ws.isPaused && pending < bounds.pendingFrames) ws.resume();
       });
   });
 }
