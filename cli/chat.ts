@@ -72,6 +72,9 @@ export async function chat(product: Product, io: Io, world: string, flags: ChatF
     });
     try {
       const room: Room = { client, world, chat: chat.id, follower, io, style };
+      input.on('line', () => {
+        prompted = false;
+      });
       return await talk(room, input, () => {
         if (!terminal) return;
         input.prompt();
@@ -97,7 +100,7 @@ async function talk(room: Room, input: Interface, prompt: () => void): Promise<E
       return;
     }
     interrupted = true;
-    line(room.io.stderr, room.style.warn('stopping; Ctrl-C again leaves'));
+    line(room.io.stderr, `\n${room.style.warn('stopping; Ctrl-C again leaves')}`);
     room.client.stop(room.world, room.chat).catch((error: unknown) => line(room.io.stderr, explain(error)));
   };
   input.on('SIGINT', interrupt);

@@ -23,11 +23,13 @@ export async function serve(product: Product, io: Io, flags: ServeFlags): Promis
   const config = loadConfig(flags);
   const log = createLog(io, flags.verbose ? 'debug' : 'info', product.secrets);
   let stop = () => {};
+  let stopping = false;
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
   });
   const release = onInterrupt((count, signal) => {
     if (count > 1) process.exit(ExitCode.interrupted);
+    stopping = true;
     log.info({ signal }, 'stopping');
     setTimeout(() => {
       log.warn({ afterMs: STOP_MS }, 'not everything ended in time');
@@ -38,6 +40,7 @@ export async function serve(product: Product, io: Io, flags: ServeFlags): Promis
   try {
     const server = await product.listen(config, log);
     try {
+      if (stopping) return ExitCode.done;
       await writeServerFile(config.dataDir, { pid: process.pid, url: server.url, startedAt: new Date().toISOString() });
       announce(product, io, server, config.dataDir);
       if (flags.open && io.stdout.isTTY && readSurroundings().desktop) openBrowser(addressOf(server));

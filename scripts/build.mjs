@@ -1,5 +1,14 @@
-// Builds the page and the program into dist, all or nothing.
-import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+// Builds the page and the program into dist, all or nothing. With --node the program alone, for work on it.
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { distDir, fingerprint, root } from './sources.mjs';
@@ -25,7 +34,7 @@ async function buildNode() {
     packages: 'external',
     sourcemap: true,
     sourcesContent: false,
-    logLevel: 'warning',
+    logLevel: 'silent', // what it finds is in the error that it throws
   });
   chmodSync(join(fresh, 'node', 'cli', 'main.js'), 0o755);
 }
@@ -41,18 +50,31 @@ async function buildPage() {
   });
 }
 
-try {
-  await Promise.all([buildNode(), buildPage()]);
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  writeFileSync(join(fresh, 'build.json'), JSON.stringify({ version, fingerprint: stamp }));
+/** Puts a folder in place of another with two renames. @param {string} from @param {string} to */
+function replace(from, to) {
   const old = `${fresh}-old`;
-  if (existsSync(distDir)) renameSync(distDir, old);
-  renameSync(fresh, distDir);
-  chmodSync(distDir, 0o755);
+  if (existsSync(to)) renameSync(to, old);
+  renameSync(from, to);
   rmSync(old, { recursive: true, force: true });
+}
+
+try {
+  if (process.argv.includes('--node')) {
+    await buildNode();
+    rmSync(join(distDir, 'build.json'), { force: true }); // so that the next full build is not skipped
+    mkdirSync(distDir, { recursive: true });
+    replace(join(fresh, 'node'), join(distDir, 'node'));
+    rmSync(fresh, { recursive: true });
+  } else {
+    await Promise.all([buildNode(), buildPage()]);
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    writeFileSync(join(fresh, 'build.json'), JSON.stringify({ version, fingerprint: stamp }));
+    chmodSync(fresh, 0o755);
+    replace(fresh, distDir);
+  }
   process.stderr.write(`built in ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
 } catch (error) {
   rmSync(fresh, { recursive: true, force: true });
-  if (!(error instanceof Error && 'errors' in error)) console.error(error); // esbuild has printed its own
+  console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }

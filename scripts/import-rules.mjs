@@ -20,7 +20,7 @@ export const LAYERS = [
   ...['agents', 'tools', 'plugins', 'mcp', 'models', 'store', 'bus'].map(adapter),
   { layer: 'core/ports.ts', files: PORTS, may: [PROTOCOL] },
   { layer: 'core/index.ts', files: /^core\/index\.ts$/, may: [CORE] },
-  { layer: 'core', files: /^core\/[^/]+\.ts$/, may: [/^core\/[^/]+\.ts$/, PROTOCOL, SAFETY] },
+  { layer: 'core', files: /^core\/[^/]+\.ts$/, may: [/^core\/(?:world\/)?[^/]+\.ts$/, PROTOCOL, SAFETY] },
   { layer: 'core', files: CORE, may: [CORE] },
   { layer: 'server/main.ts', files: /^server\/main\.ts$/, may: [/^(?:core|server)\//] },
   { layer: 'server', files: /^server\//, may: [/^server\//, CORE] },
@@ -32,7 +32,7 @@ export const LAYERS = [
 
 /** Code that ships. Tests may import and use what they like. */
 export const PRODUCT = /^(?:core|server|cli|web|plugins)\//;
-export const TEST = /\.test\.ts$|^tests\//;
+export const TEST = /\.test\.ts$|^tests\/|\/testing\//;
 
 /** Things with named homes; elsewhere in the product they are a finding. */
 export const HOMES = {
