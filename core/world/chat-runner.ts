@@ -9,6 +9,8 @@ import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, TurnAborted, type TurnDeps, type 
 
 const PAGE = 500;
 const MAX_REPLANS = 20;
+/** How many turns beside its own slot's a commit may start; more are started by the next round. */
+const FAN_OUT = 8;
 /** A write that the store refuses (a full disk) is tried again this often. */
 const STORE_RETRY_MS = 1000;
 
@@ -128,14 +130,20 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
   async function commit(work: TurnWork, result: TurnResult, signal: AbortSignal): Promise<TurnWork[]> {
     let { outcome } = result;
     for (let replans = 0; replans < MAX_REPLANS; replans++) {
-      // Its own slot goes on to the next turn; more room is found by `next`.
-      const start = aborting ? 0 : 1;
+      // Its own slot goes on to the next turn; a few more are taken for a hand-over to several.
+      const extra = aborting ? 0 : slots.take(Math.min(FAN_OUT, await room()));
+      const start = aborting ? 0 : 1 + extra;
       const wanted = outcome;
-      const committed = await insist(() => store.commitTurn(claim, work, wanted, result.usage, start), signal);
-      if (committed.ok) {
-        deps.publish(committed.changed.events);
-        if (committed.changed.value.started.length === start) poked = true;
-        return committed.changed.value.started;
+      try {
+        const committed = await insist(() => store.commitTurn(claim, work, wanted, result.usage, start), signal);
+        if (committed.ok) {
+          deps.publish(committed.changed.events);
+          const { started } = committed.changed.value;
+          if (started.length === start) poked = true;
+          return started;
+        }
+      } finally {
+        slots.give(extra);
       }
       if (outcome.state === 'done' && result.replan) outcome = { ...outcome, plan: await result.replan() };
     }
