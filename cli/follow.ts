@@ -9,6 +9,8 @@ const PAGE = 500;
 const RECONNECT_MS = [100, 300, 1_000, 3_000] as const;
 /** How long to trust the event stream before asking again whether turns are running. */
 const ASK_AGAIN_MS = 2_000;
+/** Refusals that asking again would not change; without a stream for another reason the chat is still read. */
+const FINAL: ReadonlySet<string> = new Set(['not_found', 'unauthorized', 'forbidden']);
 
 export interface Follower {
   /** Posts as this person; the message itself is not shown again. */
@@ -94,7 +96,7 @@ export async function followChat(
         }
       } catch (error) {
         if (stop.signal.aborted) return;
-        if (error instanceof AppError) {
+        if (error instanceof AppError && FINAL.has(error.code)) {
           failure = error;
           wake();
           return;

@@ -1,4 +1,4 @@
-import type { IgnoreReason, Message, Routing, Turn, WakeReason } from '../core/protocol/entities.ts';
+import type { IgnoreReason, Message, Routing, WakeReason } from '../core/protocol/entities.ts';
 import type { Style } from './io.ts';
 import { safeName, safeText } from './safe-text.ts';
 
@@ -61,11 +61,6 @@ export function renderNotice(message: Message, style: Style): string {
   const text = safeText(message.content);
   if (message.notice?.kind === 'limit') return style.warn(text);
   return message.notice?.kind === 'turn_failed' ? style.bad(text) : style.dim(text);
-}
-
-export function renderTurnError(turn: Turn, name: string): string {
-  const reason = turn.error ? `${safeText(turn.error.message)} (${safeName(turn.error.code)})` : 'no reason was given';
-  return `${safeName(name)} failed: ${reason}`;
 }
 
 /** Columns as wide as their widest cell; cells are one line each. */

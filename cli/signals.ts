@@ -5,7 +5,8 @@ export function onInterrupt(handler: (count: number, signal: NodeJS.Signals) => 
     count += 1;
     handler(count, signal);
   };
-  const signals: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  // Not SIGHUP: a listener would undo `nohup`, which has it ignored.
+  const signals: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
   for (const signal of signals) process.on(signal, listener);
   return () => {
     for (const signal of signals) process.off(signal, listener);
