@@ -1,0 +1,37 @@
+import { type CompiledRoster, type Mention, parseMentions } from '../../../core/world/mentions.ts';
+
+/** A piece of what is typed, with what the router would make of it. */
+export interface Segment {
+  readonly text: string;
+  readonly kind: 'text' | 'address' | 'reference' | 'unknown' | 'inactive';
+  readonly agentId: string | null;
+}
+
+/** Beyond this the highlighting is left out: typing must stay quick. */
+const MAX_HIGHLIGHTED = 50_000;
+
+/** Cuts a draft at its mentions. `wakesAnywhere`: a person's mentions in mid-text are addresses too. */
+export function segmentsOf(text: string, roster: CompiledRoster, wakesAnywhere: boolean): readonly Segment[] {
+  if (text === '' || text.length > MAX_HIGHLIGHTED) return [{ text, kind: 'text', agentId: null }];
+  const segments: Segment[] = [];
+  let end = 0;
+  for (const mention of parseMentions(text, roster).mentions) {
+    const kind = kindOf(mention, roster, wakesAnywhere);
+    if (kind === 'text' || mention.start < end) continue;
+    if (mention.start > end) segments.push({ text: text.slice(end, mention.start), kind: 'text', agentId: null });
+    const agentId = mention.named.type === 'agent' ? mention.named.agentId : null;
+    segments.push({ text: text.slice(mention.start, mention.end), kind, agentId });
+    end = mention.end;
+  }
+  if (end < text.length) segments.push({ text: text.slice(end), kind: 'text', agentId: null });
+  return segments;
+}
+
+function kindOf({ kind, named }: Mention, roster: CompiledRoster, wakesAnywhere: boolean): Segment['kind'] {
+  if (kind === 'code' || kind === 'quote') return 'text';
+  const isAddress = kind === 'address' || wakesAnywhere;
+  if (named.type === 'unknown') return kind === 'address' || wakesAnywhere ? 'unknown' : 'text';
+  if (named.type === 'world') return 'text';
+  if (named.type === 'agent' && roster.byId.get(named.agentId)?.status !== 'active') return 'inactive';
+  return isAddress ? 'address' : 'reference';
+}
