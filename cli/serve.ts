@@ -37,6 +37,15 @@ export async function serve(product: Product, io: Io, flags: ServeFlags): Promis
     }, STOP_MS).unref();
     stop();
   });
+  let code: ExitCode = ExitCode.done;
+  // A bug ends what it was part of, not the server; after one that nobody could catch only a new start is safe.
+  const onRejection = (error: unknown) => log.error({ err: error }, 'a rejection was not handled');
+  const onException = (error: unknown) => {
+    log.error({ err: error }, 'stopping after an error that was not caught');
+    code = ExitCode.failed;
+    stop();
+  };
+  process.on('unhandledRejection', onRejection).on('uncaughtException', onException);
   try {
     const server = await product.listen(config, log);
     try {
@@ -49,8 +58,9 @@ export async function serve(product: Product, io: Io, flags: ServeFlags): Promis
       await removeServerFile(config.dataDir, process.pid);
       await server.close();
     }
-    return ExitCode.done;
+    return code;
   } finally {
+    process.off('unhandledRejection', onRejection).off('uncaughtException', onException);
     release();
   }
 }

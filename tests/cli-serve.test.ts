@@ -104,6 +104,20 @@ test.each([
   expect(readdirSync(data)).toEqual(['parley.db']);
 });
 
+test('doctor finds nothing wrong before the first start and beside a running server, and changes nothing', async () => {
+  const data = temporaryFolder();
+  const fresh = await command(data, ['doctor', '--json']);
+  expect(fresh.code).toBe(0);
+  expect(JSON.parse(fresh.out)).toMatchObject({ ok: true });
+  expect(readdirSync(data)).toEqual([]);
+  const server = await startServer(data);
+  const before = readFileSync(join(data, 'parley.db'));
+  const looked = await command(data, ['doctor']);
+  expect(looked.code).toBe(0);
+  expect(looked.out).toMatch(new RegExp(`^ok +server .*${server.child.pid}$`, 'm'));
+  expect(readFileSync(join(data, 'parley.db')).equals(before)).toBe(true);
+});
+
 test('ends with one line where the data directory is a file', async () => {
   const file = join(temporaryFolder(), 'file');
   writeFileSync(file, '');
