@@ -35,6 +35,8 @@ export default defineConfig({
     // The policy of the page allows no data: fonts, and a file of its own is kept for good.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Only names and types of the protocol are used here: its schemas, and zod with them, are left out.
+    rolldownOptions: { treeshake: { moduleSideEffects: [{ test: /\/core\/protocol\//, sideEffects: false }] } },
   },
   server: { proxy: { '/api': server, '/health': server, '/ws': { target: server, ws: true } } },
 });

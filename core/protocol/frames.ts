@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { MAX_MESSAGE_BYTES } from './requests.ts';
 
+export { SUBPROTOCOL } from './subprotocol.ts';
+
 const frameId = z.string().min(1).max(128).describe('echoed in the ack; it is the idempotency key');
 const world = z.string().min(1).max(128);
 const chat = z.string().min(1).max(128);
-
-export const SUBPROTOCOL = 'parley.v1';
 
 /** What a client may send over the socket. */
 export const ClientFrame = z.discriminatedUnion('type', [

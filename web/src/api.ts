@@ -9,7 +9,14 @@ import type {
   WorldAgent,
   WorldSettings,
 } from '../../core/protocol/entities.ts';
-import type { CreateAgent, MessagePage, Posted, ProviderTest, WorldDetail, WorldUsage } from '../../core/protocol/requests.ts';
+import type {
+  CreateAgent,
+  MessagePage,
+  Posted,
+  ProviderTest,
+  WorldDetail,
+  WorldUsage,
+} from '../../core/protocol/requests.ts';
 
 /** An answer that is not a success, with the server's own words; `offline` and `nonsense` are the page's codes. */
 export class ApiError extends Error {
@@ -78,7 +85,11 @@ async function readJson(response: Response): Promise<unknown> {
   try {
     return await response.json();
   } catch {
-    throw new ApiError('nonsense', `The server answered ${response.status} with something that is not JSON`, response.status);
+    throw new ApiError(
+      'nonsense',
+      `The server answered ${response.status} with something that is not JSON`,
+      response.status,
+    );
   }
 }
 
@@ -118,12 +129,14 @@ export const api = {
       'GET',
       `${chatPath(world, chat)}/messages?limit=${page.limit}${page.before === undefined ? '' : `&before=${page.before}`}`,
     ),
-  turns: async (world: string, chat: string) => (await call<{ turns: Turn[] }>('GET', `${chatPath(world, chat)}/turns`)).turns,
+  turns: async (world: string, chat: string) =>
+    (await call<{ turns: Turn[] }>('GET', `${chatPath(world, chat)}/turns`)).turns,
   post: (world: string, chat: string, content: string, key: string) =>
     call<Posted>('POST', `${chatPath(world, chat)}/messages`, { body: { content }, key }),
   forward: (world: string, chat: string, message: Message['id'], agentId: string) =>
     call<Turn>('POST', `${chatPath(world, chat)}/messages/${id(message)}/forward`, { body: { agentId } }),
-  stop: (world: string, chat: string) => call<{ stopped: number }>('POST', `${chatPath(world, chat)}/stop`, { body: {} }),
+  stop: (world: string, chat: string) =>
+    call<{ stopped: number }>('POST', `${chatPath(world, chat)}/stop`, { body: {} }),
   pause: (world: string, chat: string) => call<Chat>('POST', `${chatPath(world, chat)}/pause`, { body: {} }),
   resume: (world: string, chat: string) => call<Chat>('POST', `${chatPath(world, chat)}/resume`, { body: {} }),
   continueChat: (world: string, chat: string) =>

@@ -21,7 +21,8 @@ export const router = new Router();
 
 /** For links: a plain click stays on the page, any other is the browser's. */
 export function followLink(event: MouseEvent & { currentTarget: HTMLAnchorElement }): void {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
   event.preventDefault();
   router.go(event.currentTarget.pathname);
 }

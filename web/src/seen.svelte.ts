@@ -8,7 +8,9 @@ function read(stored: string | null): SeenSeqs {
   try {
     const value: unknown = JSON.parse(stored ?? '{}');
     if (value === null || typeof value !== 'object') return {};
-    return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === 'number'));
+    return Object.fromEntries(
+      Object.entries(value).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+    );
   } catch {
     // Somebody else's text under our key; it is written over with the next message.
     return {};

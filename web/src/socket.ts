@@ -1,5 +1,6 @@
 import type { WorldEvent } from '../../core/protocol/events.ts';
-import { type ServerFrame, SUBPROTOCOL } from '../../core/protocol/frames.ts';
+import type { ServerFrame } from '../../core/protocol/frames.ts';
+import { SUBPROTOCOL } from '../../core/protocol/subprotocol.ts';
 
 export type SocketStatus = 'connecting' | 'live' | 'offline';
 

@@ -1,4 +1,4 @@
-import { isStored, type WorldEvent } from '../../core/protocol/events.ts';
+import type { WorldEvent } from '../../core/protocol/events.ts';
 import { ApiError, api } from './api.ts';
 import { agentStates, isBusy } from './logic/agent-state.ts';
 import { emptyRoom, withNewestPage, withOlderPage, withTurns } from './logic/room.ts';
@@ -136,7 +136,7 @@ export class WorldSession {
   }
 
   #hear(event: WorldEvent): void {
-    if (isStored(event)) {
+    if ('seq' in event) {
       if (this.#seq !== undefined && event.seq <= this.#seq) return;
       this.#seq = event.seq;
     }

@@ -13,7 +13,11 @@ export interface AgentState {
 }
 
 const IDLE: AgentState = { activity: 'idle', reason: null, queued: 0 };
-const ENDINGS: Partial<Record<Turn['state'], AgentActivity>> = { silent: 'silent', failed: 'failed', stopped: 'stopped' };
+const ENDINGS: Partial<Record<Turn['state'], AgentActivity>> = {
+  silent: 'silent',
+  failed: 'failed',
+  stopped: 'stopped',
+};
 
 /** What each agent does in the open chat. */
 export function agentStates(

@@ -29,7 +29,8 @@ export function reduceLive(live: LiveTurn | undefined, event: LiveEvent): LiveTu
   const field = event.type === 'message.delta' ? 'text' : 'reasoning';
   if (live?.runId !== runId) {
     if (index !== 0) return live;
-    const oldRuns = live && live.runId !== '' ? [...live.oldRuns, live.runId].slice(-MAX_OLD_RUNS) : (live?.oldRuns ?? []);
+    const oldRuns =
+      live && live.runId !== '' ? [...live.oldRuns, live.runId].slice(-MAX_OLD_RUNS) : (live?.oldRuns ?? []);
     return { ...start(turnId, event.chat, agentId, runId), oldRuns, [field]: text };
   }
   // Index 0 carries all the text so far; the numbers go on from wherever the sender stands.

@@ -27,7 +27,8 @@ export function messageRows(messages: readonly Message[]): readonly Row[] {
 export function liveTurns(room: Room, live: ReadonlyMap<string, LiveTurn>): readonly LiveTurn[] {
   const said = new Set(room.messages.slice(-200).map((message) => message.turnId));
   return [...live.values()].filter(
-    (turn) => turn.chatId === room.chatId && (turn.text !== '' || turn.reasoning !== '') && !said.has(turn.turnId as never),
+    (turn) =>
+      turn.chatId === room.chatId && (turn.text !== '' || turn.reasoning !== '') && !said.has(turn.turnId as never),
   );
 }
 

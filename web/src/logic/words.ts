@@ -26,7 +26,8 @@ export function dayOf(iso: string, now: Date): string {
 export function usageOf(usage: Usage | undefined): string {
   if (!usage || usage.calls === 0) return '';
   const tokens = usage.inputTokens + usage.outputTokens;
-  const count = tokens < 1000 ? `${tokens}` : tokens < 1e6 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
+  const count =
+    tokens < 1000 ? `${tokens}` : tokens < 1e6 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
   const money = usage.usd === 0 ? '' : ` · $${usage.usd < 0.01 ? usage.usd.toFixed(4) : usage.usd.toFixed(2)}`;
   return `${count} tokens${money}`;
 }

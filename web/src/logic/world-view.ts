@@ -1,5 +1,5 @@
 import type { Chat, World, WorldAgent } from '../../../core/protocol/entities.ts';
-import { isStored, type StoredEvent, type WorldEvent } from '../../../core/protocol/events.ts';
+import type { StoredEvent, WorldEvent } from '../../../core/protocol/events.ts';
 import type { WorldDetail } from '../../../core/protocol/requests.ts';
 import { type LiveTurn, reduceLive } from './live-text.ts';
 import { isEnded, type Room, reduceRoom } from './room.ts';
@@ -26,7 +26,7 @@ const drop = <T extends { id: string }>(list: readonly T[], id: string): readonl
 
 /** Pure; returns the same object where the event changes nothing that is shown. */
 export function reduceView(view: WorldView, event: WorldEvent): WorldView {
-  if (!isStored(event)) {
+  if (!('seq' in event)) {
     const { turnId } = event.data;
     const known = view.room?.chatId === event.chat ? view.room.turns.get(turnId) : undefined;
     if (known && isEnded(known)) return view;

@@ -95,5 +95,9 @@ async function createHighlighter(): Promise<HighlighterCore> {
     import('shiki/engine/javascript'),
   ]);
   const theme = createCssVariablesTheme({ name: 'parley', variablePrefix: '--code-' });
-  return createHighlighterCore({ themes: [theme], langs: [], engine: createJavaScriptRegexEngine({ forgiving: true }) });
+  return createHighlighterCore({
+    themes: [theme],
+    langs: [],
+    engine: createJavaScriptRegexEngine({ forgiving: true }),
+  });
 }
