@@ -5,6 +5,8 @@ export interface Segment {
   readonly text: string;
   readonly kind: 'text' | 'address' | 'reference' | 'unknown' | 'inactive';
   readonly agentId: string | null;
+  /** The people in the room are meant. */
+  readonly isHuman: boolean;
 }
 
 /** Beyond this the highlighting is left out: typing must stay quick. */
@@ -12,20 +14,27 @@ const MAX_HIGHLIGHTED = 50_000;
 
 /** Cuts a draft at its mentions. `wakesAnywhere`: a person's mentions in mid-text are addresses too. */
 export function segmentsOf(text: string, roster: CompiledRoster, wakesAnywhere: boolean): readonly Segment[] {
-  if (text === '' || text.length > MAX_HIGHLIGHTED) return [{ text, kind: 'text', agentId: null }];
+  if (text === '' || text.length > MAX_HIGHLIGHTED) return [plain(text)];
   const segments: Segment[] = [];
   let end = 0;
   for (const mention of parseMentions(text, roster).mentions) {
     const kind = kindOf(mention, roster, wakesAnywhere);
     if (kind === 'text' || mention.start < end) continue;
-    if (mention.start > end) segments.push({ text: text.slice(end, mention.start), kind: 'text', agentId: null });
+    if (mention.start > end) segments.push(plain(text.slice(end, mention.start)));
     const agentId = mention.named.type === 'agent' ? mention.named.agentId : null;
-    segments.push({ text: text.slice(mention.start, mention.end), kind, agentId });
+    segments.push({
+      text: text.slice(mention.start, mention.end),
+      kind,
+      agentId,
+      isHuman: mention.named.type === 'human',
+    });
     end = mention.end;
   }
-  if (end < text.length) segments.push({ text: text.slice(end), kind: 'text', agentId: null });
+  if (end < text.length) segments.push(plain(text.slice(end)));
   return segments;
 }
+
+const plain = (text: string): Segment => ({ text, kind: 'text', agentId: null, isHuman: false });
 
 function kindOf({ kind, named }: Mention, roster: CompiledRoster, wakesAnywhere: boolean): Segment['kind'] {
   if (kind === 'code' || kind === 'quote') return 'text';

@@ -38,7 +38,8 @@ export function reduceView(view: WorldView, event: WorldEvent): WorldView {
   const next = reduceStored(view, event);
   const { room } = next;
   if (!room || !('chat' in event) || event.chat !== room.chatId) return next;
-  return { ...next, room: reduceRoom(room, event) };
+  const reduced = reduceRoom(room, event);
+  return reduced === room ? next : { ...next, room: reduced };
 }
 
 function reduceStored(view: WorldView, event: StoredEvent): WorldView {

@@ -12,11 +12,15 @@ const SECTION = 16_384;
 /** Where a text is cut: behind the last empty line, else the last line, else anywhere. */
 const EMPTY_LINE = /\n[ \t]*\n/g;
 
+/** Quotations within quotations cost the lexer their depth each time; nobody can read them either. */
+const DEEP_QUOTE = /^(?:[ \t]*>){40}/m;
+
 function lex(text: string): readonly MarkedToken[] {
+  if (DEEP_QUOTE.test(text)) return [{ type: 'code', raw: text, text }];
   try {
     return new Lexer(OPTIONS).lex(text) as MarkedToken[];
   } catch {
-    // Nesting deeper than the stack: nobody can read that as Markdown either.
+    // Nesting deeper than the stack.
     return [{ type: 'code', raw: text, text }];
   }
 }
