@@ -1,7 +1,6 @@
 // Makes a fresh clone ready with Node's built-ins only. Usage: node scripts/setup.mjs [--build] [--browser]
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { browserCandidates } from './browser.mjs';
@@ -119,8 +118,8 @@ function isNativeReady() {
 function prepareNative() {
   if (isNativeReady()) return;
   if (!nativeLoads()) {
-    say(`compiling better-sqlite3 for Node ${process.version}`);
-    run('npm', ['rebuild', 'better-sqlite3', '--foreground-scripts', '--ignore-scripts=false'], nodeHeaders());
+    say(`compiling better-sqlite3 for Node ${process.version}, which takes a minute or two`);
+    run('npm', ['rebuild', 'better-sqlite3', '--ignore-scripts=false', '--loglevel=error'], nodeHeaders());
     if (!nativeLoads()) {
       const missing = ['python3', 'make', 'g++'].filter((tool) => !onPath(tool));
       const which = missing.length === 0 ? '' : `; not found here: ${missing.join(', ')}`;
@@ -171,8 +170,9 @@ function installBrowser() {
     const found = findBrowser();
     if (found) return found;
   }
-  const cli = createRequire(import.meta.url).resolve('playwright-core/cli.js');
-  run(process.execPath, [cli, 'install', ...(debian ? ['--with-deps'] : []), 'chromium']);
+  const cli = join(modules, 'playwright-core', 'cli.js');
+  const withLibraries = debian && run(process.execPath, [cli, 'install', '--with-deps', 'chromium']);
+  if (!withLibraries) run(process.execPath, [cli, 'install', 'chromium']);
   return findBrowser();
 }
 
