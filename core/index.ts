@@ -9,15 +9,19 @@ import { randomIds, systemClock } from './machine.ts';
 import { openModels } from './models/registry.ts';
 import type { Parley } from './parley.ts';
 import { packageRoot } from './paths.ts';
-import type { Clock, Ids, Log, Models } from './ports.ts';
+import type { Clock, Ids, Log, Models, Tool } from './ports.ts';
 import { AppError } from './protocol/errors.ts';
 import type { StoredEvent } from './protocol/events.ts';
 import type { ChatId } from './protocol/ids.ts';
+import { argsHash } from './safety/args-hash.ts';
 import { createSecrets, type Secrets } from './safety/redact.ts';
 import { readOwner, writeOwner } from './store/sqlite/database.ts';
 import { openSqliteStore, type SqliteStore } from './store/sqlite/index.ts';
+import { askUserTool } from './tools/ask-user.ts';
+import { createAgentTool } from './tools/create-agent.ts';
 import { requireRole } from './world/access.ts';
 import { DEFAULT_WINDOW, type WindowLimits } from './world/context.ts';
+import { openDecisions } from './world/decisions.ts';
 import { DEFAULT_PROCESS_TURNS, startEngine } from './world/engine.ts';
 import { DEFAULT_JOIN_MS } from './world/live.ts';
 import { DEFAULT_RETRY, type RetryPolicy } from './world/model-call.ts';
@@ -29,7 +33,7 @@ export { OWNER } from './access.ts';
 export type { Actor, LiveText, Parley } from './parley.ts';
 
 /** A turn that was running at this many crashes is not tried again. */
-const MAX_ATTEMPTS = 3;
+const MAX_CRASHES = 3;
 
 export interface ParleyOptions {
   config: Config;
@@ -45,6 +49,8 @@ export interface ParleyOptions {
   window?: WindowLimits;
   joinMs?: number;
   processTurns?: number;
+  /** More tools for every agent. */
+  tools?: readonly Tool[];
   /** False leaves a new database empty. */
   demo?: boolean;
 }
@@ -89,8 +95,26 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       for (const event of events) bus.publish(event);
     };
     const rosters = openRosters(store);
-    const recovered = await store.recover(MAX_ATTEMPTS);
+    const recovered = await store.recover(MAX_CRASHES);
     if (recovered.value.requeued + recovered.value.failed > 0) log.info(recovered.value, 'interrupted turns recovered');
+    const models = options.models ?? registry;
+    const tools: readonly Tool[] = [
+      createAgentTool({
+        store,
+        look: async (world) => {
+          const roster = await store.roster(world);
+          if (!roster) throw new AppError('not_found', `there is no world ${JSON.stringify(world)}`);
+          return roster;
+        },
+        defaults: () => models.defaults(),
+        created: (world, events) => {
+          rosters.drop(world);
+          publish(events);
+        },
+      }),
+      askUserTool(),
+      ...(options.tools ?? []),
+    ];
     const engine = startEngine({
       store,
       bus,
@@ -99,7 +123,9 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       log,
       rosters,
       publish,
-      models: options.models ?? registry,
+      models,
+      tools,
+      hashArgs: argsHash,
       retry: options.retry ?? DEFAULT_RETRY,
       window: options.window ?? DEFAULT_WINDOW,
       joinMs: options.joinMs ?? DEFAULT_JOIN_MS,
@@ -109,6 +135,8 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
     });
     const { needChat, silence, ...places } = openPlaces({ store, rosters, engine, clock, ids, publish });
     const talk = openTalk({ store, rosters, engine, bus, clock, ids, publish, needChat, silence });
+    const { watchExpiry, ...decisions } = openDecisions({ store, engine, clock, ids, log, tools, publish });
+    const endWatch = watchExpiry();
     const access = openAccess(store, token, ids);
     let closing: Promise<void> | null = null;
 
@@ -122,6 +150,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       tokenFile,
       ...places,
       ...talk,
+      ...decisions,
       ...access,
       async usage(_actor, world) {
         await places.listChats(_actor, world);
@@ -142,6 +171,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
         return registry.testProvider(provider, model, signal);
       },
       close() {
+        endWatch();
         closing ??= engine.close().finally(() => store.close());
         return closing;
       },

@@ -2,10 +2,13 @@
 import type { Actor, Bus, EventLog, Idempotency, LiveText, Log, PageQuery } from './ports.ts';
 import type {
   AgentSettings,
+  Approval,
   Chat,
+  Grant,
   Message,
   ProviderStatus,
   Role,
+  Rule,
   Token,
   Turn,
   World,
@@ -13,6 +16,8 @@ import type {
   WorldSettings,
 } from './protocol/entities.ts';
 import type {
+  AnswerApproval,
+  AnsweredApproval,
   CreateAgent,
   CreatedToken,
   MessagePage,
@@ -64,6 +69,15 @@ export interface Parley {
   pause(actor: Actor, world: string, chat: string): Promise<Chat>;
   resume(actor: Actor, world: string, chat: string): Promise<Chat>;
   continueChat(actor: Actor, world: string, chat: string): Promise<{ turns: Turn[] }>;
+  /** Of every world where none is named: the inbox. Oldest first, at most 500. */
+  listApprovals(actor: Actor, world: string | undefined, status?: Approval['status']): Promise<Approval[]>;
+  getApproval(actor: Actor, world: string, id: string): Promise<Approval>;
+  /** The first valid answer wins; a later one is not accepted and shows the final state. */
+  answerApproval(actor: Actor, world: string, id: string, input: AnswerApproval): Promise<AnsweredApproval>;
+  listGrants(actor: Actor, world: string): Promise<Grant[]>;
+  removeGrant(actor: Actor, world: string, id: string): Promise<void>;
+  rules(actor: Actor, world: string): Promise<Rule[]>;
+  setRules(actor: Actor, world: string, rules: readonly Rule[]): Promise<Rule[]>;
   /** Text of running turns so far, for a late joiner. */
   liveText(world: string, chat?: string): readonly LiveText[];
 

@@ -4,14 +4,20 @@
  */
 import type {
   AgentSettings,
+  Approval,
+  ApprovalKind,
   Chat,
+  Grant,
   IgnoreReason,
   LimitName,
   Message,
   Notice,
+  Question,
   ReasoningEffort,
+  Resolution,
   Role,
   Routing,
+  Rule,
   Sender,
   Token,
   ToolCall,
@@ -22,7 +28,7 @@ import type {
   WorldAgent,
   WorldSettings,
 } from './protocol/entities.ts';
-import type { StoredEvent, WorldEvent } from './protocol/events.ts';
+import type { EventDraft, StoredEvent, WorldEvent } from './protocol/events.ts';
 import type { AgentId, ChatId, MessageId, TokenId, TurnId, WorldId } from './protocol/ids.ts';
 import type { Posted, WorldUsage } from './protocol/requests.ts';
 
@@ -204,6 +210,15 @@ export interface Idempotency {
   hash: string;
 }
 
+export interface NewAgent {
+  id: AgentId;
+  fold: string;
+  source: WorldAgent['source'];
+  settings: AgentSettings;
+  createdBy?: AgentId;
+  ceiling?: string[];
+}
+
 /** Every change answers with the events that it wrote, for the bus. */
 export interface Changed<T> {
   value: T;
@@ -215,11 +230,7 @@ export interface Mutations {
   createWorld(id: WorldId, settings: WorldSettings, idem?: Idempotency): Promise<Changed<World>>;
   patchWorld(world: string, patch: Partial<WorldSettings>): Promise<Changed<World>>;
   deleteWorld(world: string): Promise<Changed<null>>;
-  createAgent(
-    world: string,
-    agent: { id: AgentId; fold: string; source: WorldAgent['source']; settings: AgentSettings },
-    idem?: Idempotency,
-  ): Promise<Changed<WorldAgent>>;
+  createAgent(world: string, agent: NewAgent, idem?: Idempotency): Promise<Changed<WorldAgent>>;
   patchAgent(world: string, agent: string, patch: Partial<AgentSettings>): Promise<Changed<WorldAgent>>;
   /** Its queued turns end `stopped` with `agent_removed`. */
   removeAgent(world: string, agent: string): Promise<Changed<null>>;
@@ -330,7 +341,7 @@ export interface TurnWork {
   hop: number;
   /** How many turns this agent has had in this chat, this one included. */
   ordinal: number;
-  /** 1 for the first execution; more after a crash. */
+  /** 1 for the first execution; more after a crash or an answered question, which then have a journal. */
   attempt: number;
 }
 
@@ -354,11 +365,19 @@ export interface Step {
   result: unknown;
 }
 
+/** A finished step; `event` goes into the log in the same transaction. */
+export interface StepRecord {
+  step: string;
+  result: unknown;
+  event?: EventDraft;
+}
+
 export interface Journal {
   steps(turn: TurnId): Promise<Step[]>;
-  /** Written before a step with side effects. */
-  begin(claim: Claim, turn: TurnId, step: string): Promise<void>;
-  record(claim: Claim, turn: TurnId, step: string, result: unknown): Promise<void>;
+  /** Written before a step with side effects, with the event that tells of it. */
+  begin(claim: Claim, turn: TurnId, step: string, event?: EventDraft): Promise<readonly StoredEvent[]>;
+  /** Several finished steps in one transaction. A step that is done already keeps its first result. */
+  record(claim: Claim, turn: TurnId, steps: readonly StepRecord[]): Promise<readonly StoredEvent[]>;
 }
 
 /** How a turn ends. */
@@ -408,7 +427,7 @@ export interface Commit {
     chat: string,
     grant: (ledger: ChatLedger) => { ledger: ChatLedger; wakes: readonly HeldWake[] } | null,
   ): Promise<Changed<{ turns: Turn[] }> | null>;
-  /** Ends every queued turn of the chat `stopped`; running ones are the caller's. */
+  /** Ends every queued and waiting turn of the chat `stopped` and its pending approvals `cancelled`; running ones are the caller's. */
   dropQueued(world: string, chat: string): Promise<Changed<{ dropped: number }>>;
 }
 
@@ -418,8 +437,121 @@ export class Fenced extends Error {
 }
 
 export interface Lease {
-  /** Voids claims of earlier processes; running turns go back to the queue, or end failed after too many attempts. */
-  recover(maxAttempts: number): Promise<Changed<{ requeued: number; failed: number }>>;
+  /** Voids claims of earlier processes; running turns go back to the queue, or end failed at the given number of crashes. */
+  recover(maxCrashes: number): Promise<Changed<{ requeued: number; failed: number }>>;
+}
+
+// ---------------------------------------------------------------- tools and approvals
+
+/** What a running tool call may know and do. Nothing of it is shared between calls. */
+export interface ToolContext {
+  worldId: WorldId;
+  chatId: ChatId;
+  turnId: TurnId;
+  agent: WorldAgent;
+  /** `turn#step`: the same after a crash, for tools that honour an idempotency key. */
+  key: string;
+  signal: AbortSignal;
+  /** The tools that the calling agent may use, by name. */
+  effective: readonly string[];
+}
+
+export interface ToolResult {
+  content: string;
+  isError: boolean;
+}
+
+/** What an approval shows: the real effect. */
+export interface ToolQuestion {
+  title: string;
+  message: string;
+  /** For `ask_user`; a tool's own question is yes or no. */
+  questions?: Question[];
+  /** Held until the call has ended, so that nobody else asks for the same thing. */
+  slot?: string;
+}
+
+/** A tool as the world uses it. Arguments come parsed; what was approved runs as it was shown. */
+export interface Tool {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  parameters: Record<string, unknown>;
+  /** `write` has side effects: after a crash in the middle it never runs again without a person's word. */
+  effect: 'read' | 'write';
+  /** A `write` that honours `context.key`: run twice it acts once. */
+  isRepeatable?: true;
+  /** `always` asks in every permission mode and no rule or grant can answer; `question` is answered by its resolution. */
+  asks: 'by-permission' | 'always' | 'question';
+  /** Canonical arguments, or what is wrong with them, for the model. Never changes its input. */
+  parse(args: Record<string, unknown>): { ok: true; args: Record<string, unknown> } | { ok: false; result: ToolResult };
+  /** May refuse before anybody is asked. */
+  describe(
+    args: Record<string, unknown>,
+    context: ToolContext,
+  ): Promise<{ ok: true; question: ToolQuestion } | { ok: false; result: ToolResult }>;
+  run(args: Record<string, unknown>, context: ToolContext): Promise<ToolResult>;
+  /** The result where another request holds the slot. */
+  slotTaken?(args: Record<string, unknown>): ToolResult;
+  /** The result of a call that was not allowed. */
+  denied?(
+    args: Record<string, unknown>,
+    reason: 'user_denied' | 'timeout' | 'cancelled' | 'approval_unavailable',
+    text?: string,
+  ): ToolResult;
+}
+
+/** A question to a person, to be written in the transaction that parks the turn. */
+export interface ApprovalDraft {
+  step: string;
+  kind: ApprovalKind;
+  question: ToolQuestion;
+  questions: Question[];
+  defaultOptionId: string | null;
+  tool?: string;
+  args?: Record<string, unknown>;
+  argsHash?: string;
+  expiresAtMs?: number;
+}
+
+/** At most this many approvals of one agent wait at a time. */
+export const MAX_PENDING_PER_AGENT = 3;
+
+export interface Approvals {
+  /**
+   * Writes the questions (as many as the agent may still have pending) and parks the turn, in ONE transaction.
+   * `slot_taken`: another request holds the slot of that step; nothing was written.
+   */
+  park(
+    claim: Claim,
+    turn: Pick<TurnWork, 'id' | 'agentId'>,
+    asks: readonly ApprovalDraft[],
+  ): Promise<{ ok: true; events: readonly StoredEvent[] } | { ok: false; step: string }>;
+  approvalsOf(turn: TurnId): Promise<(Approval & { step: string })[]>;
+  getApproval(world: string, id: string): Promise<Approval | null>;
+  /** Oldest first; of every world where none is given. */
+  listApprovals(filter: { world?: string; status?: Approval['status'] }, limit: number): Promise<Approval[]>;
+  /**
+   * The first decision wins, by compare-and-set; the turn is queued when none of its approvals is pending.
+   * Null: it is no longer pending.
+   */
+  decide(
+    world: string,
+    id: string,
+    decision: { status: 'answered' | 'denied' | 'expired'; resolution: Resolution; grant?: Omit<Grant, 'createdAt'> },
+  ): Promise<Changed<Approval> | null>;
+  /** Gives a slot back: the call that held it has ended. */
+  releaseSlot(turn: TurnId, step: string): Promise<void>;
+  /** The earliest expiry of a pending approval, and those that are due. */
+  dueApprovals(nowMs: number): Promise<{ due: Approval[]; nextMs: number | null }>;
+  listGrants(world: string): Promise<Grant[]>;
+  findGrant(
+    world: string,
+    want: { chat: string; agent: string; tool: string; argsHash: string },
+  ): Promise<Grant | null>;
+  removeGrant(world: string, id: string): Promise<boolean>;
+  rules(world: string): Promise<Rule[]>;
+  setRules(world: string, rules: readonly Rule[]): Promise<void>;
 }
 
 // ---------------------------------------------------------------- the store: access and secrets
@@ -432,7 +564,7 @@ export interface Tokens {
   removeToken(id: string): Promise<boolean>;
 }
 
-export interface Store extends Directory, EventLog, Mutations, TurnQueue, Journal, Commit, Lease, Tokens {
+export interface Store extends Directory, EventLog, Mutations, TurnQueue, Journal, Commit, Lease, Approvals, Tokens {
   close(): Promise<void>;
 }
 

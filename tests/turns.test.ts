@@ -403,7 +403,7 @@ describe('stop and restart', () => {
     await room.reopen();
     await room.idle();
     expect(await room.texts()).toEqual(['Owner: go', 'A: whole']);
-    expect((await room.parley.turns(OWNER, room.world, room.chat))[0]).toMatchObject({ state: 'done', attempt: 1 });
+    expect((await room.parley.turns(OWNER, room.world, room.chat))[0]).toMatchObject({ state: 'done', attempt: 2 });
   });
 
   test('pause lets running turns finish and starts none; resume goes on', async () => {

@@ -1,9 +1,15 @@
 import { z } from 'zod';
-import { AgentId, ChatId, MessageId, TokenId, TurnId, WorldId } from './ids.ts';
+import { AgentId, ApprovalId, ChatId, GrantId, MessageId, TokenId, TurnId, WorldId } from './ids.ts';
 
 const Timestamp = z.iso.datetime().describe('ISO 8601 in UTC');
 /** A counting limit; null is none. */
 const Limit = z.int().min(1).max(1_000_000).nullable();
+
+export const Budget = z.strictObject({
+  tokens: z.int().positive().optional(),
+  usd: z.number().positive().optional(),
+});
+export type Budget = z.infer<typeof Budget>;
 
 export const WorldSettings = z.strictObject({
   name: z.string().trim().min(1).max(100),
@@ -18,6 +24,10 @@ export const WorldSettings = z.strictObject({
   parallelTurns: z.int().min(1).max(1024).default(128).describe('turns of one chat at a time'),
   chatLLMProvider: z.string().min(1).max(64).nullable().default(null),
   chatLLMModel: z.string().min(1).max(256).nullable().default(null),
+  budget: Budget.nullable().default(null).describe('the world’s running total; null is none'),
+  chatBudget: Budget.nullable().default(null).describe('each chat’s running total; null is none'),
+  toolPermission: z.enum(['read', 'ask', 'auto']).default('ask'),
+  approvalTimeoutMs: z.int().min(1000).max(2_592_000_000).nullable().default(null),
   variables: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/), z.string().max(8192)).default({}),
 });
 export type WorldSettings = z.infer<typeof WorldSettings>;
@@ -34,6 +44,12 @@ export const AgentLimits = z.strictObject({
   maxTokens: z.int().positive().optional().describe('of one answer'),
 });
 
+export const AgentTools = z.strictObject({
+  allow: z.array(z.string().min(1).max(128)).max(500).optional().describe('absent: all tools; empty: none'),
+  block: z.array(z.string().min(1).max(128)).max(500).optional().describe('beats allow'),
+});
+export type AgentTools = z.infer<typeof AgentTools>;
+
 export const AgentSettings = z.strictObject({
   name: z.string().trim().min(1).max(100),
   displayName: z.string().trim().min(1).max(100).nullable().default(null),
@@ -46,13 +62,16 @@ export const AgentSettings = z.strictObject({
   temperature: z.number().min(0).max(1).nullable().default(null),
   reasoningEffort: ReasoningEffort.nullable().default(null),
   systemPrompt: z.string().max(262_144).default(''),
+  tools: AgentTools.default({}),
   limits: AgentLimits.default({}),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
 export const WorldAgent = AgentSettings.extend({
   id: AgentId,
-  source: z.enum(['world', 'demo']).describe('where the agent comes from'),
+  source: z.enum(['world', 'demo', 'tool']).describe('where the agent comes from; `tool`: create_agent made it'),
+  createdBy: AgentId.optional().describe('the agent that proposed it'),
+  ceiling: z.array(z.string()).optional().describe('the most tools it can ever have: those of its maker'),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 });
@@ -108,7 +127,10 @@ export const ToolCall = z.strictObject({
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 
-export const LimitName = z.enum(['turnLimit', 'hopLimit', 'pairLimit', 'chatTurnLimit', 'maxIterations']);
+export const LimitName = z.enum([
+  ...(['turnLimit', 'hopLimit', 'pairLimit', 'chatTurnLimit', 'maxIterations'] as const),
+  ...(['budget', 'chatBudget'] as const),
+]);
 export type LimitName = z.infer<typeof LimitName>;
 
 /** What a system message is about, so that a client can offer the way on. */
@@ -177,6 +199,85 @@ export const Turn = z.strictObject({
   endedAt: Timestamp.nullable(),
 });
 export type Turn = z.infer<typeof Turn>;
+
+export const ApprovalKind = z.enum(['create_agent', 'tool', 'ask_user', 'unknown_outcome']);
+export type ApprovalKind = z.infer<typeof ApprovalKind>;
+
+export const Question = z.strictObject({
+  id: z.string().min(1).max(64),
+  header: z.string().max(100),
+  question: z.string().max(8192),
+  options: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).max(64),
+        label: z.string().max(1000),
+        description: z.string().max(8192).optional(),
+      }),
+    )
+    .max(50),
+  freeText: z.boolean().optional().describe('an answer in one’s own words is welcome'),
+});
+export type Question = z.infer<typeof Question>;
+
+export const Resolution = z.strictObject({
+  optionId: z.string().nullable().describe('null where only text was given, or nothing'),
+  answers: z
+    .array(z.strictObject({ questionId: z.string(), optionIds: z.array(z.string()), text: z.string().optional() }))
+    .optional(),
+  text: z.string().optional(),
+  by: z.string().describe('name of the person, or `system`'),
+  at: Timestamp,
+  reason: z.enum(['user_denied', 'timeout', 'cancelled']).optional().describe('why it is no'),
+});
+export type Resolution = z.infer<typeof Resolution>;
+
+export const Approval = z.strictObject({
+  id: ApprovalId,
+  worldId: WorldId,
+  chatId: ChatId,
+  turnId: TurnId,
+  agentId: AgentId,
+  kind: ApprovalKind,
+  title: z.string(),
+  message: z.string().describe('the real effect, with invisible characters shown'),
+  questions: z.array(Question).min(1),
+  options: Question.shape.options.describe('of the first question'),
+  defaultOptionId: z.string().nullable(),
+  tool: z.string().optional(),
+  args: z.record(z.string(), z.unknown()).optional(),
+  argsHash: z.string().optional(),
+  status: z.enum(['pending', 'answered', 'denied', 'expired', 'cancelled']),
+  resolution: Resolution.optional(),
+  createdAt: Timestamp,
+  expiresAt: Timestamp.optional(),
+});
+export type Approval = z.infer<typeof Approval>;
+
+export const Remember = z.enum(['once', 'chat', 'agent', 'world']);
+export type Remember = z.infer<typeof Remember>;
+
+/** A remembered yes, bound to a tool and its exact arguments. */
+export const Grant = z.strictObject({
+  id: GrantId,
+  worldId: WorldId,
+  scope: Remember.exclude(['once']),
+  chatId: ChatId.nullable(),
+  agentId: AgentId.nullable(),
+  tool: z.string(),
+  argsHash: z.string(),
+  label: z.string().describe('what was allowed, for people'),
+  by: z.string(),
+  createdAt: Timestamp,
+});
+export type Grant = z.infer<typeof Grant>;
+
+export const Rule = z.strictObject({
+  effect: z.enum(['deny', 'ask', 'allow']),
+  agent: z.string().min(1).max(128).optional(),
+  tool: z.string().min(1).max(128),
+});
+export type Rule = z.infer<typeof Rule>;
 
 export const Role = z.enum(['owner', 'member', 'viewer']);
 export type Role = z.infer<typeof Role>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Chat, LimitName, Message, Turn, World, WorldAgent } from './entities.ts';
+import { Approval, Chat, LimitName, Message, Turn, World, WorldAgent } from './entities.ts';
 import { AgentId, ChatId, MessageId, TurnId, WorldId } from './ids.ts';
 
 const inWorld = { world: WorldId, at: z.iso.datetime() };
@@ -24,9 +24,37 @@ export const StoredEvent = z.discriminatedUnion('type', [
   chatEvent('message.created', z.strictObject({ message: Message })),
   chatEvent('turn.queued', z.strictObject({ turn: Turn })),
   chatEvent('turn.started', z.strictObject({ turn: Turn })),
+  chatEvent('turn.waiting', z.strictObject({ turn: Turn })),
   chatEvent('turn.done', z.strictObject({ turn: Turn })),
   chatEvent('turn.failed', z.strictObject({ turn: Turn })),
   chatEvent('turn.stopped', z.strictObject({ turn: Turn })),
+  chatEvent('message.updated', z.strictObject({ message: Message })),
+  chatEvent('message.deleted', z.strictObject({ id: MessageId })),
+  chatEvent(
+    'tool.started',
+    z.strictObject({
+      turnId: TurnId,
+      agentId: AgentId,
+      callId: z.string(),
+      tool: z.string(),
+      args: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  chatEvent(
+    'tool.finished',
+    z.strictObject({
+      turnId: TurnId,
+      agentId: AgentId,
+      callId: z.string(),
+      tool: z.string(),
+      isError: z.boolean(),
+      summary: z.string(),
+    }),
+  ),
+  chatEvent('approval.requested', z.strictObject({ approval: Approval })),
+  chatEvent('approval.answered', z.strictObject({ approval: Approval })),
+  chatEvent('approval.expired', z.strictObject({ approval: Approval })),
+  chatEvent('approval.cancelled', z.strictObject({ approval: Approval })),
   chatEvent(
     'limit.reached',
     z.strictObject({

@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import {
   AgentSettings,
+  Approval,
   Chat,
+  Grant,
   Message,
+  Remember,
   Role,
   Routing,
+  Rule,
   Token,
   Turn,
   Usage,
@@ -35,6 +39,33 @@ export const CreateChat = z.strictObject({ title: z.string().trim().max(200).opt
 export const PatchChat = z.strictObject({ title: z.string().trim().min(1).max(200).optional() });
 export const PostMessage = z.strictObject({ content: z.string() });
 export const ForwardMessage = z.strictObject({ agentId: z.string().min(1).max(128) });
+export const AnswerApproval = z.strictObject({
+  optionId: z.string().max(64).optional(),
+  chatId: z.string().max(128).optional().describe('where given, it must be the approval’s chat'),
+  text: z.string().max(65_536).optional(),
+  remember: Remember.optional(),
+  answers: z
+    .array(
+      z.strictObject({
+        questionId: z.string().max(64),
+        optionIds: z.array(z.string().max(64)).max(50),
+        text: z.string().max(65_536).optional(),
+      }),
+    )
+    .max(50)
+    .optional(),
+  skipped: z.literal(true).optional(),
+});
+export type AnswerApproval = z.infer<typeof AnswerApproval>;
+export const ApprovalList = z.strictObject({ approvals: z.array(Approval) });
+export const AnsweredApproval = z.strictObject({
+  accepted: z.boolean(),
+  reason: z.string().optional(),
+  approval: Approval,
+});
+export type AnsweredApproval = z.infer<typeof AnsweredApproval>;
+export const GrantList = z.strictObject({ grants: z.array(Grant) });
+export const RuleList = z.strictObject({ rules: z.array(Rule).max(500) });
 export const CreateToken = z.strictObject({ role: Role, label: z.string().trim().min(1).max(100) });
 export const CreateSession = z.strictObject({ token: z.string().min(1).max(512) });
 export const PutProvider = z.strictObject({
@@ -64,7 +95,7 @@ export type Posted = z.infer<typeof Posted>;
 export const PostedAndIdle = Posted.extend({
   idle: z.boolean(),
   messages: z.array(Message),
-  approvals: z.array(z.unknown()),
+  approvals: z.array(Approval),
 });
 export type PostedAndIdle = z.infer<typeof PostedAndIdle>;
 export const TurnList = z.strictObject({ turns: z.array(Turn) });

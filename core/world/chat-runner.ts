@@ -5,7 +5,7 @@ import type { StoredEvent } from '../protocol/events.ts';
 import { type ChatWindow, emptyWindow, extendWindow, type WindowLimits } from './context.ts';
 import { type Live, openLive } from './live.ts';
 import type { Slots } from './slots.ts';
-import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, TurnAborted, type TurnDeps, type TurnResult } from './turn.ts';
+import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, type FinishedTurn, TurnAborted, type TurnDeps } from './turn.ts';
 
 const PAGE = 500;
 const MAX_REPLANS = 20;
@@ -107,6 +107,11 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
       const snapshot: ChatWindow = { ...window, entries: window.entries.slice() };
       const result = await executeTurn(deps, claim, work, snapshot, live, controller.signal);
       live.end();
+      if (result === 'parked') {
+        // Only this turn gave up its place; others may take the room.
+        poked = true;
+        return [];
+      }
       return await commit(work, result, controller.signal);
     } catch (error) {
       live.end();
@@ -127,7 +132,7 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
     }
   }
 
-  async function commit(work: TurnWork, result: TurnResult, signal: AbortSignal): Promise<TurnWork[]> {
+  async function commit(work: TurnWork, result: FinishedTurn, signal: AbortSignal): Promise<TurnWork[]> {
     let { outcome } = result;
     for (let replans = 0; replans < MAX_REPLANS; replans++) {
       // Its own slot goes on to the next turn; a few more are taken for a hand-over to several.

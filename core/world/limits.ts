@@ -152,7 +152,7 @@ export function grantHeld(
   const limits = new Set(ledger.held.map(({ limit }) => limit));
   const granted = { ...ledger.granted };
   for (const limit of limits) {
-    const own = limit === 'maxIterations' ? null : settings[limit];
+    const own = limit === 'maxIterations' || limit === 'budget' || limit === 'chatBudget' ? null : settings[limit];
     if (own !== null) granted[limit] = (granted[limit] ?? 0) + own;
   }
   return {

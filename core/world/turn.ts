@@ -1,17 +1,17 @@
 import type {
+  Approvals,
   Claim,
-  Clock,
   Commit,
   Directory,
   Ids,
   Journal,
-  Log,
   MessageDraft,
   ModelMessage,
   ModelRequest,
   Models,
   Roster,
   RoutePlan,
+  TokenUsage,
   TurnOutcome,
   TurnWork,
 } from '../ports.ts';
@@ -22,8 +22,10 @@ import type { MessageId } from '../protocol/ids.ts';
 import { buildConversation, type ChatWindow } from './context.ts';
 import type { Live } from './live.ts';
 import { callModel, type ModelAnswer, type RetryPolicy } from './model-call.ts';
+import { effectiveTools } from './permission.ts';
 import type { Rosters } from './rosters.ts';
 import { planAgentMessage } from './routing.ts';
+import { type BatchDeps, runBatch } from './tool-batch.ts';
 
 export const DEFAULT_MAX_ITERATIONS = 50;
 export const DEFAULT_TURN_TIMEOUT_MS = 10 * 60_000;
@@ -38,19 +40,24 @@ export class TurnAborted extends Error {
   }
 }
 
-export interface TurnDeps {
-  store: Directory & Journal & Commit;
+export interface TurnDeps extends BatchDeps {
+  store: Directory & Journal & Commit & Approvals;
   models: Models;
   rosters: Rosters;
-  clock: Clock;
   ids: Ids;
-  log: Log;
   retry: RetryPolicy;
   maxTokens: number;
 }
 
-/** What a finished execution wants to commit. `replan` makes the plan anew on a fresh roster. */
-export interface TurnResult {
+/** A finished model call with tool calls, as the journal keeps it. */
+interface ModelStep {
+  answer: ModelAnswer;
+  usage: Usage;
+}
+
+/** What a finished execution wants to commit; `parked`: the turn waits for a person and this execution is over. `replan` makes the plan anew on a fresh roster. */
+export type TurnResult = 'parked' | FinishedTurn;
+export interface FinishedTurn {
   outcome: TurnOutcome;
   usage: Usage;
   replan?: () => Promise<RoutePlan>;
@@ -76,39 +83,43 @@ export async function executeTurn(
     const roster = await deps.rosters.get(work.worldId);
     const trigger = await findTrigger(deps, work, window);
     const { model, request } = await prepare(deps, work, roster, window, trigger);
+    // A first execution has no journal; one that went on after a question or a crash has.
     const journal = work.attempt > 1 ? await deps.store.steps(work.id) : [];
+    const approvals = work.attempt > 1 ? await deps.store.approvalsOf(work.id) : [];
     const maxIterations = work.agent.limits.maxIterations ?? DEFAULT_MAX_ITERATIONS;
 
     for (let iteration = 0; iteration < maxIterations; iteration++) {
       const step = `model:${iteration}`;
-      const known = journal.find((entry) => entry.name === step && entry.status === 'done');
+      const known = journal.find((entry) => entry.name === step && entry.status === 'done')?.result as
+        | ModelStep
+        | undefined;
+      const spent: Usage = { ...EMPTY_USAGE };
       const answer =
-        (known?.result as ModelAnswer | undefined) ??
+        known?.answer ??
         (await callModel(model, request, {
           ...deps,
           live,
           signal,
-          onUsage: (spent) => {
-            usage.calls++;
-            usage.inputTokens += spent.inputTokens;
-            usage.outputTokens += spent.outputTokens;
-            usage.cachedTokens += spent.cachedTokens;
-            usage.reasoningTokens += spent.reasoningTokens;
-          },
+          onUsage: (tokens) => addTokens(spent, usage, tokens),
         }));
+      if (known) addUsage(usage, known.usage);
       if (answer.text !== '') said.push(answer.text);
       reasoning =
         answer.reasoning === '' ? reasoning : `${reasoning}${reasoning === '' ? '' : '\n\n'}${answer.reasoning}`;
       if (answer.toolCalls.length === 0) {
         return await reply(deps, work, trigger, { content: said.join('\n\n'), reasoning, toolCalls, usage });
       }
-      if (!known) await deps.store.record(claim, work.id, step, answer);
-      const results = answer.toolCalls.map((call) => ({
-        id: call.id,
-        name: call.name,
-        content: `There is no tool called ${JSON.stringify(call.name)}. Answer without it.`,
-        isError: true,
-      }));
+      if (!known) {
+        const result: ModelStep = { answer, usage: spent };
+        deps.publish(await deps.store.record(claim, work.id, [{ step, result }]));
+      }
+      const batch = await runBatch(deps, {
+        ...{ claim, work, iteration, journal, approvals, signal },
+        world: (await deps.rosters.get(work.worldId)).world,
+        calls: answer.toolCalls,
+      });
+      if (batch.parked) return 'parked';
+      const results = batch.results.map((result, index) => ({ ...callOf(answer, index), ...result }));
       for (const [index, call] of answer.toolCalls.entries()) {
         const result = results[index];
         toolCalls.push({
@@ -144,6 +155,25 @@ export async function executeTurn(
   }
 }
 
+function callOf(answer: ModelAnswer, index: number): { id: string; name: string } {
+  const call = answer.toolCalls[index];
+  if (!call) throw new Error('a batch has more results than calls');
+  return { id: call.id, name: call.name };
+}
+
+function addTokens(step: Usage, turn: Usage, tokens: TokenUsage): void {
+  for (const usage of [step, turn]) addUsage(usage, { ...tokens, usd: 0, calls: 1 });
+}
+
+function addUsage(to: Usage, usage: Usage): void {
+  to.calls += usage.calls;
+  to.inputTokens += usage.inputTokens;
+  to.outputTokens += usage.outputTokens;
+  to.cachedTokens += usage.cachedTokens;
+  to.reasoningTokens += usage.reasoningTokens;
+  to.usd += usage.usd;
+}
+
 async function findTrigger(deps: TurnDeps, work: TurnWork, window: ChatWindow): Promise<Message> {
   const { seq, messageId } = work.trigger;
   for (let index = window.entries.length - 1; index >= 0; index--) {
@@ -164,7 +194,11 @@ async function prepare(deps: TurnDeps, work: TurnWork, roster: Roster, window: C
     model,
     system: conversation.system,
     messages: conversation.messages,
-    tools: [],
+    tools: effectiveTools(deps.tools, agent, roster.world).map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters,
+    })),
     maxTokens: Math.min(deps.maxTokens, agent.limits.maxTokens ?? deps.maxTokens),
     scene: {
       agent: { id: agent.id, name: agent.name },
@@ -224,7 +258,7 @@ async function reply(
   work: TurnWork,
   trigger: Message,
   answer: { content: string; reasoning: string; toolCalls: ToolCall[]; usage: Usage },
-): Promise<TurnResult> {
+): Promise<FinishedTurn> {
   const { usage } = answer;
   const id = deps.ids.make('m') as MessageId;
   const planOnce = async () =>

@@ -26,10 +26,22 @@ CREATE TABLE "approvals" (
 	"kind" text NOT NULL,
 	"status" text NOT NULL,
 	"args_hash" text,
+	"slot" text,
 	"body" text NOT NULL,
 	"resolution" text,
 	"created_at" bigint NOT NULL,
 	"expires_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "branches" (
+	"chat_id" text NOT NULL,
+	"id" integer NOT NULL,
+	"parent" integer NOT NULL,
+	"fork_seq" bigint NOT NULL,
+	"fork_message_id" text,
+	"head_id" text,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "branches_chat_id_id_pk" PRIMARY KEY("chat_id","id")
 );
 --> statement-breakpoint
 CREATE TABLE "chats" (
@@ -43,6 +55,11 @@ CREATE TABLE "chats" (
 	"next_seq" bigint DEFAULT 1 NOT NULL,
 	"human_seq" bigint DEFAULT 0 NOT NULL,
 	"ledger" text NOT NULL,
+	"branch" integer DEFAULT 0 NOT NULL,
+	"spent_tokens" bigint DEFAULT 0 NOT NULL,
+	"spent_usd" double precision DEFAULT 0 NOT NULL,
+	"granted_tokens" bigint DEFAULT 0 NOT NULL,
+	"granted_usd" double precision DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
 );
@@ -81,6 +98,7 @@ CREATE TABLE "messages" (
 	"id" text NOT NULL,
 	"key" text,
 	"parent_id" text,
+	"branch" integer DEFAULT 0 NOT NULL,
 	"world_id" text NOT NULL,
 	"sender_kind" text NOT NULL,
 	"body" text NOT NULL
@@ -152,6 +170,7 @@ CREATE TABLE "turns" (
 	"ordinal" integer NOT NULL,
 	"state" text NOT NULL,
 	"attempt" integer DEFAULT 0 NOT NULL,
+	"crashes" integer DEFAULT 0 NOT NULL,
 	"not_before" bigint DEFAULT 0 NOT NULL,
 	"error" text,
 	"input_tokens" bigint DEFAULT 0 NOT NULL,
@@ -174,6 +193,11 @@ CREATE TABLE "worlds" (
 	"id" text PRIMARY KEY NOT NULL,
 	"shard" integer DEFAULT 0 NOT NULL,
 	"settings" text NOT NULL,
+	"rules" text DEFAULT '[]' NOT NULL,
+	"spent_tokens" bigint DEFAULT 0 NOT NULL,
+	"spent_usd" double precision DEFAULT 0 NOT NULL,
+	"granted_tokens" bigint DEFAULT 0 NOT NULL,
+	"granted_usd" double precision DEFAULT 0 NOT NULL,
 	"next_seq" bigint DEFAULT 1 NOT NULL,
 	"roster_rev" bigint DEFAULT 1 NOT NULL,
 	"created_at" bigint NOT NULL,
@@ -182,6 +206,8 @@ CREATE TABLE "worlds" (
 --> statement-breakpoint
 CREATE UNIQUE INDEX "agents_fold" ON "agents" USING btree ("world_id","fold");--> statement-breakpoint
 CREATE UNIQUE INDEX "approvals_turn_step" ON "approvals" USING btree ("turn_id","step");--> statement-breakpoint
+CREATE UNIQUE INDEX "approvals_slot" ON "approvals" USING btree ("world_id","slot") WHERE slot is not null;--> statement-breakpoint
+CREATE INDEX "approvals_turn" ON "approvals" USING btree ("turn_id");--> statement-breakpoint
 CREATE INDEX "approvals_pending" ON "approvals" USING btree ("world_id","created_at") WHERE status = 'pending';--> statement-breakpoint
 CREATE INDEX "chats_world" ON "chats" USING btree ("world_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "events_world_seq" ON "events" USING btree ("world_id","seq");--> statement-breakpoint

@@ -27,6 +27,7 @@ CREATE TABLE `approvals` (
 	`kind` text NOT NULL,
 	`status` text NOT NULL,
 	`args_hash` text,
+	`slot` text,
 	`body` text NOT NULL,
 	`resolution` text,
 	`created_at` integer NOT NULL,
@@ -34,7 +35,20 @@ CREATE TABLE `approvals` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `approvals_turn_step` ON `approvals` (`turn_id`,`step`);--> statement-breakpoint
+CREATE UNIQUE INDEX `approvals_slot` ON `approvals` (`world_id`,`slot`) WHERE slot is not null;--> statement-breakpoint
+CREATE INDEX `approvals_turn` ON `approvals` (`turn_id`);--> statement-breakpoint
 CREATE INDEX `approvals_pending` ON `approvals` (`world_id`,`created_at`) WHERE status = 'pending';--> statement-breakpoint
+CREATE TABLE `branches` (
+	`chat_id` text NOT NULL,
+	`id` integer NOT NULL,
+	`parent` integer NOT NULL,
+	`fork_seq` integer NOT NULL,
+	`fork_message_id` text,
+	`head_id` text,
+	`created_at` integer NOT NULL,
+	PRIMARY KEY(`chat_id`, `id`)
+);
+--> statement-breakpoint
 CREATE TABLE `chats` (
 	`id` text PRIMARY KEY NOT NULL,
 	`world_id` text NOT NULL,
@@ -46,6 +60,11 @@ CREATE TABLE `chats` (
 	`next_seq` integer DEFAULT 1 NOT NULL,
 	`human_seq` integer DEFAULT 0 NOT NULL,
 	`ledger` text NOT NULL,
+	`branch` integer DEFAULT 0 NOT NULL,
+	`spent_tokens` integer DEFAULT 0 NOT NULL,
+	`spent_usd` real DEFAULT 0 NOT NULL,
+	`granted_tokens` integer DEFAULT 0 NOT NULL,
+	`granted_usd` real DEFAULT 0 NOT NULL,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL
 );
@@ -87,6 +106,7 @@ CREATE TABLE `messages` (
 	`id` text NOT NULL,
 	`key` text,
 	`parent_id` text,
+	`branch` integer DEFAULT 0 NOT NULL,
 	`world_id` text NOT NULL,
 	`sender_kind` text NOT NULL,
 	`body` text NOT NULL
@@ -164,6 +184,7 @@ CREATE TABLE `turns` (
 	`ordinal` integer NOT NULL,
 	`state` text NOT NULL,
 	`attempt` integer DEFAULT 0 NOT NULL,
+	`crashes` integer DEFAULT 0 NOT NULL,
 	`not_before` integer DEFAULT 0 NOT NULL,
 	`error` text,
 	`input_tokens` integer DEFAULT 0 NOT NULL,
@@ -191,6 +212,11 @@ CREATE TABLE `worlds` (
 	`id` text PRIMARY KEY NOT NULL,
 	`shard` integer DEFAULT 0 NOT NULL,
 	`settings` text NOT NULL,
+	`rules` text DEFAULT '[]' NOT NULL,
+	`spent_tokens` integer DEFAULT 0 NOT NULL,
+	`spent_usd` real DEFAULT 0 NOT NULL,
+	`granted_tokens` integer DEFAULT 0 NOT NULL,
+	`granted_usd` real DEFAULT 0 NOT NULL,
 	`next_seq` integer DEFAULT 1 NOT NULL,
 	`roster_rev` integer DEFAULT 1 NOT NULL,
 	`created_at` integer NOT NULL,

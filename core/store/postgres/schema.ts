@@ -10,6 +10,11 @@ export const worlds = pgTable('worlds', {
   id: text('id').primaryKey(),
   shard: integer('shard').notNull().default(0),
   settings: json('settings').notNull(),
+  rules: json('rules').notNull().default('[]'),
+  spentTokens: count('spent_tokens').notNull().default(0),
+  spentUsd: doublePrecision('spent_usd').notNull().default(0),
+  grantedTokens: count('granted_tokens').notNull().default(0),
+  grantedUsd: doublePrecision('granted_usd').notNull().default(0),
   nextSeq: count('next_seq').notNull().default(1),
   rosterRev: count('roster_rev').notNull().default(1),
   createdAt: at('created_at').notNull(),
@@ -54,6 +59,11 @@ export const chats = pgTable(
     nextSeq: count('next_seq').notNull().default(1),
     humanSeq: count('human_seq').notNull().default(0),
     ledger: json('ledger').notNull(),
+    branch: integer('branch').notNull().default(0),
+    spentTokens: count('spent_tokens').notNull().default(0),
+    spentUsd: doublePrecision('spent_usd').notNull().default(0),
+    grantedTokens: count('granted_tokens').notNull().default(0),
+    grantedUsd: doublePrecision('granted_usd').notNull().default(0),
     createdAt: at('created_at').notNull(),
     updatedAt: at('updated_at').notNull(),
   },
@@ -81,6 +91,7 @@ export const messages = pgTable(
     id: text('id').notNull(),
     key: text('key'),
     parentId: text('parent_id'),
+    branch: integer('branch').notNull().default(0),
     worldId: text('world_id').notNull(),
     senderKind: text('sender_kind').notNull(),
     body: json('body').notNull(),
@@ -90,6 +101,21 @@ export const messages = pgTable(
     uniqueIndex('messages_id').on(t.id),
     uniqueIndex('messages_key').on(t.chatId, t.key).where(sql`key is not null`),
   ],
+);
+
+/** A chat's branches beside the first; the path of a branch is its parent's up to `fork_seq`, then its own messages. */
+export const branches = pgTable(
+  'branches',
+  {
+    chatId: text('chat_id').notNull(),
+    id: integer('id').notNull(),
+    parent: integer('parent').notNull(),
+    forkSeq: count('fork_seq').notNull(),
+    forkMessageId: text('fork_message_id'),
+    headId: text('head_id'),
+    createdAt: at('created_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.chatId, t.id] })],
 );
 
 export const turns = pgTable(
@@ -109,6 +135,7 @@ export const turns = pgTable(
     ordinal: integer('ordinal').notNull(),
     state: text('state').notNull(),
     attempt: integer('attempt').notNull().default(0),
+    crashes: integer('crashes').notNull().default(0),
     notBefore: at('not_before').notNull().default(0),
     error: json('error'),
     inputTokens: count('input_tokens').notNull().default(0),
@@ -155,6 +182,8 @@ export const approvals = pgTable(
     kind: text('kind').notNull(),
     status: text('status').notNull(),
     argsHash: text('args_hash'),
+    /** What a pending or approved request holds so that no other asks for it, such as a new agent's name. */
+    slot: text('slot'),
     body: json('body').notNull(),
     resolution: json('resolution'),
     createdAt: at('created_at').notNull(),
@@ -162,6 +191,8 @@ export const approvals = pgTable(
   },
   (t) => [
     uniqueIndex('approvals_turn_step').on(t.turnId, t.step),
+    uniqueIndex('approvals_slot').on(t.worldId, t.slot).where(sql`slot is not null`),
+    index('approvals_turn').on(t.turnId),
     index('approvals_pending').on(t.worldId, t.createdAt).where(sql`status = 'pending'`),
   ],
 );

@@ -1,4 +1,5 @@
 import type { Clock, Ids, Store } from '../../ports.ts';
+import { sqliteApprovals } from './approvals.ts';
 import { type OpenOptions, openDatabase } from './database.ts';
 import { sqliteDirectory } from './directory.ts';
 import { sqliteMutations } from './mutations.ts';
@@ -25,6 +26,7 @@ export async function openSqliteStore(options: OpenOptions & { clock: Clock; ids
     ...sqliteDirectory(session),
     ...sqliteMutations(session),
     ...sqliteTurns(session),
+    ...sqliteApprovals(session),
     ...sqliteTokens(session),
     counters: () => ({ ...session.counters }),
     async close() {

@@ -2,6 +2,7 @@ import type { Changed, Mutations } from '../../ports.ts';
 import type { World, WorldAgent } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { AgentId, TurnId } from '../../protocol/ids.ts';
+import { cancelPending } from './approvals.ts';
 import { emptyLedger } from './ledger.ts';
 import { once } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toAgent, toChat, toTurn, toWorld, type WorldRow } from './rows.ts';
@@ -54,19 +55,23 @@ export function sqliteMutations(session: Session): Mutations {
       JSON.stringify(agent),
     );
   }
-  /** Ends the queued turns of an agent that can no longer be woken. */
+  /** Ends the queued and waiting turns of an agent that can no longer be woken, and what it has asked. */
   function stopQueued(world: string, agent: string): Draft[] {
     const error = JSON.stringify({
       code: 'agent_removed',
-      message: 'the agent was removed or muted before its turn began',
+      message: 'the agent was removed or muted before its turn ended',
     });
     return all<TurnRow>(
-      "update turns set state = 'stopped', error = ?, ended_at = ? where world_id = ? and agent_id = ? and state = 'queued' returning *",
+      `update turns set state = 'stopped', error = ?, ended_at = ?
+       where world_id = ? and agent_id = ? and state in ('queued', 'waiting') returning *`,
       error,
       clock.now(),
       world,
       agent,
-    ).map((row) => ({ event: { type: 'turn.stopped', chat: toTurn(row).chatId, data: { turn: toTurn(row) } } }));
+    ).flatMap((row) => [
+      ...cancelPending(session, 'turn_id = ?', row.id),
+      { event: { type: 'turn.stopped', chat: toTurn(row).chatId, data: { turn: toTurn(row) } } },
+    ]);
   }
 
   return {
@@ -147,6 +152,8 @@ export function sqliteMutations(session: Session): Mutations {
           ...agent.settings,
           id: agent.id,
           source: agent.source,
+          ...(agent.createdBy === undefined ? {} : { createdBy: agent.createdBy }),
+          ...(agent.ceiling === undefined ? {} : { ceiling: agent.ceiling }),
           createdAt: now,
           updatedAt: now,
         };

@@ -41,6 +41,7 @@ export interface TurnRow {
   ordinal: number;
   state: string;
   attempt: number;
+  crashes: number;
   error: string | null;
   input_tokens: number;
   output_tokens: number;

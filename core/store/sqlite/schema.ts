@@ -9,6 +9,11 @@ export const worlds = sqliteTable('worlds', {
   id: text('id').primaryKey(),
   shard: integer('shard').notNull().default(0),
   settings: json('settings').notNull(),
+  rules: json('rules').notNull().default('[]'),
+  spentTokens: integer('spent_tokens').notNull().default(0),
+  spentUsd: real('spent_usd').notNull().default(0),
+  grantedTokens: integer('granted_tokens').notNull().default(0),
+  grantedUsd: real('granted_usd').notNull().default(0),
   nextSeq: integer('next_seq').notNull().default(1),
   rosterRev: integer('roster_rev').notNull().default(1),
   createdAt: at('created_at').notNull(),
@@ -53,6 +58,11 @@ export const chats = sqliteTable(
     nextSeq: integer('next_seq').notNull().default(1),
     humanSeq: integer('human_seq').notNull().default(0),
     ledger: json('ledger').notNull(),
+    branch: integer('branch').notNull().default(0),
+    spentTokens: integer('spent_tokens').notNull().default(0),
+    spentUsd: real('spent_usd').notNull().default(0),
+    grantedTokens: integer('granted_tokens').notNull().default(0),
+    grantedUsd: real('granted_usd').notNull().default(0),
     createdAt: at('created_at').notNull(),
     updatedAt: at('updated_at').notNull(),
   },
@@ -80,6 +90,7 @@ export const messages = sqliteTable(
     id: text('id').notNull(),
     key: text('key'),
     parentId: text('parent_id'),
+    branch: integer('branch').notNull().default(0),
     worldId: text('world_id').notNull(),
     senderKind: text('sender_kind').notNull(),
     body: json('body').notNull(),
@@ -89,6 +100,21 @@ export const messages = sqliteTable(
     uniqueIndex('messages_id').on(t.id),
     uniqueIndex('messages_key').on(t.chatId, t.key).where(sql`key is not null`),
   ],
+);
+
+/** A chat's branches beside the first; the path of a branch is its parent's up to `fork_seq`, then its own messages. */
+export const branches = sqliteTable(
+  'branches',
+  {
+    chatId: text('chat_id').notNull(),
+    id: integer('id').notNull(),
+    parent: integer('parent').notNull(),
+    forkSeq: integer('fork_seq').notNull(),
+    forkMessageId: text('fork_message_id'),
+    headId: text('head_id'),
+    createdAt: at('created_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.chatId, t.id] })],
 );
 
 export const turns = sqliteTable(
@@ -108,6 +134,7 @@ export const turns = sqliteTable(
     ordinal: integer('ordinal').notNull(),
     state: text('state').notNull(),
     attempt: integer('attempt').notNull().default(0),
+    crashes: integer('crashes').notNull().default(0),
     notBefore: at('not_before').notNull().default(0),
     error: json('error'),
     inputTokens: integer('input_tokens').notNull().default(0),
@@ -154,6 +181,8 @@ export const approvals = sqliteTable(
     kind: text('kind').notNull(),
     status: text('status').notNull(),
     argsHash: text('args_hash'),
+    /** What a pending or approved request holds so that no other asks for it, such as a new agent's name. */
+    slot: text('slot'),
     body: json('body').notNull(),
     resolution: json('resolution'),
     createdAt: at('created_at').notNull(),
@@ -161,6 +190,8 @@ export const approvals = sqliteTable(
   },
   (t) => [
     uniqueIndex('approvals_turn_step').on(t.turnId, t.step),
+    uniqueIndex('approvals_slot').on(t.worldId, t.slot).where(sql`slot is not null`),
+    index('approvals_turn').on(t.turnId),
     index('approvals_pending').on(t.worldId, t.createdAt).where(sql`status = 'pending'`),
   ],
 );

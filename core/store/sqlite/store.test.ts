@@ -169,7 +169,7 @@ describe('turns', () => {
     if (!work) throw new Error('no turn');
     await store.recover(3);
     await expect(store.commitTurn(held, work, { state: 'silent' }, EMPTY_USAGE, 0)).rejects.toBeInstanceOf(Fenced);
-    await expect(store.record(held, work.id, 'model:0', {})).rejects.toBeInstanceOf(Fenced);
+    await expect(store.record(held, work.id, [{ step: 'model:0', result: {} }])).rejects.toBeInstanceOf(Fenced);
   });
 
   test('a plan made on an older roster is refused whole', async () => {

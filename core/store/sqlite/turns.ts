@@ -1,10 +1,11 @@
-import type { Changed, Claim, Commit, Journal, Lease, Step, TurnQueue, TurnWork } from '../../ports.ts';
+import type { Claim, Commit, Journal, Lease, Step, TurnQueue, TurnWork } from '../../ports.ts';
 import { Fenced } from '../../ports.ts';
-import { EMPTY_ROUTING, type Sender, type WakeReason, type WorldAgent } from '../../protocol/entities.ts';
+import { EMPTY_ROUTING, type Sender, type WorldAgent } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { StoredEvent } from '../../protocol/events.ts';
-import type { AgentId, ChatId, MessageId, TurnId, WorldId } from '../../protocol/ids.ts';
+import type { ChatId, MessageId, WorldId } from '../../protocol/ids.ts';
 import type { Posted } from '../../protocol/requests.ts';
+import { cancelPending } from './approvals.ts';
 import { openBook } from './chat-book.ts';
 import { storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
@@ -129,7 +130,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
   }
   function stopAllQueued(chat: ChatRow, error: { code: string; message: string }): Draft[] {
     return all<TurnRow>(
-      "update turns set state = 'stopped', error = ?, ended_at = ? where chat_id = ? and state = 'queued' returning *",
+      "update turns set state = 'stopped', error = ?, ended_at = ? where chat_id = ? and state in ('queued', 'waiting') returning *",
       JSON.stringify(error),
       clock.now(),
       chat.id,
@@ -171,7 +172,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
     async abandon(claim, turn) {
       transaction(() => {
         fenced(claim);
-        run("update turns set state = 'queued', attempt = attempt - 1 where id = ? and state = 'running'", turn);
+        run("update turns set state = 'queued' where id = ? and state = 'running'", turn);
       });
     },
     async release(claim) {
@@ -208,22 +209,31 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         result: row.result === null ? null : JSON.parse(row.result),
       }));
     },
-    async begin(claim, turn, step) {
-      transaction(() => {
+    async begin(claim, turn, step, event) {
+      return transaction(() => {
         fenced(claim);
         run("insert into turn_steps (turn_id, step, status) values (?, ?, 'started')", turn, step);
+        return append(claim.worldId, event ? [{ event }] : []);
       });
     },
-    async record(claim, turn, step, result) {
-      transaction(() => {
+    async record(claim, turn, steps) {
+      return transaction(() => {
         fenced(claim);
-        run(
-          `insert into turn_steps (turn_id, step, status, result) values (?, ?, 'done', ?)
-           on conflict (turn_id, step) do update set status = 'done', result = excluded.result where status = 'started'`,
-          turn,
-          step,
-          JSON.stringify(result),
-        );
+        // A turn that was stopped takes no result any more.
+        if (!one("select 1 from turns where id = ? and state = 'running'", turn))
+          throw new Fenced(`turn ${turn} has ended already`);
+        const drafts: Draft[] = [];
+        for (const { step, result, event } of steps) {
+          run(
+            `insert into turn_steps (turn_id, step, status, result) values (?, ?, 'done', ?)
+             on conflict (turn_id, step) do update set status = 'done', result = excluded.result where status = 'started'`,
+            turn,
+            step,
+            JSON.stringify(result),
+          );
+          if (event) drafts.push({ event });
+        }
+        return append(claim.worldId, drafts);
       });
     },
 
@@ -349,13 +359,14 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
     async dropQueued(world, chat) {
       return transaction(() => {
         const row = chatRow(world, chat);
-        const drafts = stopAllQueued(row, { code: 'stopped', message: 'stopped by a person before it began' });
-        return { value: { dropped: drafts.length }, events: append(world, drafts) };
+        const turns = stopAllQueued(row, { code: 'stopped', message: 'stopped by a person' });
+        const drafts = [...cancelPending(session, 'chat_id = ?', chat), ...turns];
+        return { value: { dropped: turns.length }, events: append(world, drafts) };
       });
     },
 
     // ------------------------------------------------------------ starting again
-    async recover(maxAttempts) {
+    async recover(maxCrashes) {
       return transaction(() => {
         run('update run_queue set owner = null where owner is not null');
         const running = all<TurnRow>(
@@ -366,8 +377,11 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         for (const row of running) {
           const drafts = perWorld.get(row.world_id) ?? [];
           perWorld.set(row.world_id, drafts);
-          if (row.attempt < maxAttempts) {
-            const again = one<TurnRow>("update turns set state = 'queued' where id = ? returning *", row.id);
+          if (row.crashes + 1 < maxCrashes) {
+            const again = one<TurnRow>(
+              "update turns set state = 'queued', crashes = crashes + 1 where id = ? returning *",
+              row.id,
+            );
             if (again)
               drafts.push({
                 event: { type: 'turn.queued', chat: toTurn(again).chatId, data: { turn: toTurn(again) } },
@@ -377,7 +391,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
           failed++;
           const error = {
             code: 'interrupted',
-            message: `the server ended ${row.attempt} times during this turn; it is not tried again`,
+            message: `the server ended ${row.crashes + 1} times during this turn; it is not tried again`,
           };
           const turn = endTurn(row.id, 'failed', error);
           const book = openBook(session, chatRow(row.world_id, row.chat_id));
