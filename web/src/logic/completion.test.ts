@@ -29,7 +29,17 @@ describe('completion', () => {
     it(`offers ${expected.join(', ')} for ${JSON.stringify(typed)}`, () => expect(keys(typed)).toEqual(expected));
   }
 
-  const closed = ['mail me at x@wr', 'a\\@wr', '@@wr', '@writer, and', '@\nwr', 'no at-sign', '@zzz'];
+  const closed = [
+    'mail me at x@wr',
+    'a\\@wr',
+    '@@wr',
+    '@writer, and',
+    '@\nwr',
+    'no at-sign',
+    '@zzz',
+    '@planner',
+    'ask @Copy Writer ',
+  ];
   for (const typed of closed) it(`stays shut for ${JSON.stringify(typed)}`, () => expect(keys(typed)).toEqual([]));
 
   it('puts the name in, a space behind it and the caret there', () => {
@@ -43,10 +53,11 @@ describe('completion', () => {
 
   it('what it puts in addresses the agent that was picked', () => {
     for (const one of agents.filter(({ status }) => status === 'active')) {
-      const query = { start: 0, typed: one.id };
+      const typed = one.id.slice(0, -1);
+      const query = { start: 0, typed };
       const [suggestion] = suggestionsFor(query, agents, roster);
       if (!suggestion) throw new Error('nothing was offered');
-      const { text } = complete(`@${one.id}`, one.id.length + 1, query, suggestion);
+      const { text } = complete(`@${typed}`, typed.length + 1, query, suggestion);
       expect(segmentsOf(`${text}hello`, roster, false)[0]).toMatchObject({ kind: 'address', agentId: one.id });
     }
   });

@@ -41,7 +41,7 @@ export function suggestionsFor(
   agents: readonly WorldAgent[],
   roster: CompiledRoster,
 ): readonly Suggestion[] {
-  const wanted = foldName(query.typed);
+  const wanted = foldName(query.typed.trimEnd());
   const ranked = agents.flatMap((agent) => {
     const rank = Math.min(...[agent.name, agent.id, agent.displayName ?? ''].map((name) => rankOf(name, wanted)));
     return rank < 3 ? [{ agent, rank: rank + (agent.status === 'active' ? 0 : 0.5) }] : [];
@@ -56,12 +56,18 @@ export function suggestionsFor(
       agent,
     }),
   );
-  const isExact = found.some((suggestion) => foldName(suggestion.token) === wanted && query.typed.endsWith(' '));
-  if (isExact) return [];
+  // A name that is typed out and is the beginning of no other needs no help: Enter sends.
+  if (ranked.length === 1 && isNameOf(ranked[0]?.agent, wanted)) return [];
   if (agents.length > 1 && 'all'.startsWith(wanted)) {
     found.push({ key: '@all', token: 'all', name: 'all', note: 'everyone in this world', agent: null });
   }
   return found.slice(0, MAX_SUGGESTIONS);
+}
+
+function isNameOf(agent: WorldAgent | undefined, wanted: string): boolean {
+  return (
+    agent !== undefined && [agent.name, agent.id, agent.displayName ?? ''].some((name) => foldName(name) === wanted)
+  );
 }
 
 function rankOf(name: string, wanted: string): number {
