@@ -184,12 +184,14 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
         if (free === 0 && running.size === 0) await slots.freed();
         poked ||= free === 0 && running.size === 0;
       }
-      if (poked && !aborting) continue;
+      if (lost || (poked && !aborting)) continue;
       if (running.size === 0 && !aborting) {
         if (await insist(() => store.release(claim))) return;
         poked = true;
         continue;
       }
+      // Nothing is awaited between the checks and here, so that no wake-up is lost.
+      if (lost || (poked && !aborting)) continue;
       await new Promise<void>((resolve) => {
         wakeUp = resolve;
       });
