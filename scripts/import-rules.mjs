@@ -4,7 +4,7 @@
 
 const PROTOCOL = /^core\/protocol\//;
 const SAFETY = /^core\/safety\//;
-const PORTS = /^core\/ports\.ts$/;
+const PORTS = /^core\/ports(\.ts|\/)/;
 const CORE = /^core\//;
 
 const adapter = (/** @type {string} */ name) => {
@@ -18,7 +18,7 @@ export const LAYERS = [
   { layer: 'core/world', files: /^core\/world\//, may: [/^core\/world\//, PROTOCOL, PORTS] },
   { layer: 'core/safety', files: SAFETY, may: [SAFETY, PROTOCOL] },
   ...['agents', 'tools', 'plugins', 'mcp', 'models', 'store', 'bus'].map(adapter),
-  { layer: 'core/ports.ts', files: PORTS, may: [PROTOCOL] },
+  { layer: 'core/ports.ts', files: PORTS, may: [PROTOCOL, PORTS] },
   { layer: 'core/index.ts', files: /^core\/index\.ts$/, may: [CORE] },
   { layer: 'core', files: /^core\/[^/]+\.ts$/, may: [/^core\/(?:world\/)?[^/]+\.ts$/, PROTOCOL, SAFETY] },
   { layer: 'core', files: CORE, may: [CORE] },

@@ -7,38 +7,27 @@ import type {
   Journal,
   MessageDraft,
   ModelMessage,
-  ModelRequest,
   Models,
-  Roster,
   RoutePlan,
   TokenUsage,
   TurnOutcome,
   TurnWork,
 } from '../ports.ts';
-import type { Message, Sender, ToolCall, Usage, WorldAgent } from '../protocol/entities.ts';
+import type { Message, ToolCall, Usage } from '../protocol/entities.ts';
 import { EMPTY_USAGE } from '../protocol/entities.ts';
-import { AppError, ModelError } from '../protocol/errors.ts';
+import { AppError } from '../protocol/errors.ts';
 import type { MessageId } from '../protocol/ids.ts';
-import { buildConversation, type ChatWindow } from './context.ts';
+import type { ChatWindow } from './context.ts';
 import type { Live } from './live.ts';
 import { callModel, type ModelAnswer, type RetryPolicy } from './model-call.ts';
-import { effectiveTools } from './permission.ts';
 import type { Rosters } from './rosters.ts';
 import { planAgentMessage } from './routing.ts';
 import { type BatchDeps, runBatch } from './tool-batch.ts';
+import { failure, partialMessage, senderOf } from './turn-outcome.ts';
+import { prepareRequest } from './turn-request.ts';
 
 export const DEFAULT_MAX_ITERATIONS = 50;
 export const DEFAULT_TURN_TIMEOUT_MS = 10 * 60_000;
-
-/** Why a turn was aborted; the reason of its signal. */
-export class TurnAborted extends Error {
-  override readonly name = 'TurnAborted';
-  readonly why: 'stopped' | 'timeout' | 'shutdown' | 'fenced';
-  constructor(why: TurnAborted['why']) {
-    super(`turn aborted: ${why}`);
-    this.why = why;
-  }
-}
 
 export interface TurnDeps extends BatchDeps {
   store: Directory & Journal & Commit & Approvals;
@@ -82,7 +71,7 @@ export async function executeTurn(
   try {
     const roster = await deps.rosters.get(work.worldId);
     const trigger = await findTrigger(deps, work, window);
-    const { model, request } = await prepare(deps, work, roster, window, trigger);
+    const { model, request } = await prepareRequest(deps, work, roster, window, trigger);
     // A first execution has no journal; one that went on after a question or a crash has.
     const journal = work.attempt > 1 ? await deps.store.steps(work.id) : [];
     const approvals = work.attempt > 1 ? await deps.store.approvalsOf(work.id) : [];
@@ -185,52 +174,6 @@ async function findTrigger(deps: TurnDeps, work: TurnWork, window: ChatWindow): 
   return message;
 }
 
-/** Provider, model and parameters: the agent's own, else the world's defaults, else the server's. */
-async function prepare(deps: TurnDeps, work: TurnWork, roster: Roster, window: ChatWindow, trigger: Message) {
-  const { agent } = work;
-  const { provider, model } = chooseModel(agent, roster, deps.models);
-  const conversation = buildConversation(work, roster, window, trigger);
-  const request: { -readonly [K in keyof ModelRequest]: ModelRequest[K] } = {
-    model,
-    system: conversation.system,
-    messages: conversation.messages,
-    tools: effectiveTools(deps.tools, agent, roster.world).map(({ name, description, parameters }) => ({
-      name,
-      description,
-      parameters,
-    })),
-    maxTokens: Math.min(deps.maxTokens, agent.limits.maxTokens ?? deps.maxTokens),
-    scene: {
-      agent: { id: agent.id, name: agent.name },
-      from: trigger.sender.name,
-      text: trigger.content,
-      turn: work.ordinal,
-      agents: roster.agents
-        .filter((other) => other.status === 'active' && other.id !== agent.id)
-        .map((other) => other.name),
-    },
-  };
-  if (agent.temperature !== null) request.temperature = agent.temperature;
-  if (agent.reasoningEffort !== null && agent.reasoningEffort !== 'inherit')
-    request.reasoningEffort = agent.reasoningEffort;
-  return { model: await deps.models.resolve(provider), request };
-}
-
-/** A model name belongs to its provider: an agent that names a provider never gets the world's model of another. */
-export function chooseModel(agent: WorldAgent, roster: Roster, models: Models): { provider: string; model: string } {
-  const server = models.defaults();
-  const { chatLLMProvider, chatLLMModel } = roster.world;
-  const provider = agent.provider ?? chatLLMProvider ?? server.provider;
-  if (agent.model !== null) return { provider, model: agent.model };
-  if (chatLLMModel !== null && provider === (chatLLMProvider ?? server.provider))
-    return { provider, model: chatLLMModel };
-  if (provider === server.provider) return { provider, model: server.model };
-  throw new AppError(
-    'provider_invalid_request',
-    `no model is set for provider ${provider}: give ${agent.name} a model, or the world a chatLLMModel`,
-  );
-}
-
 function toolExchange(
   answer: ModelAnswer,
   results: Extract<ModelMessage, { role: 'tool' }>['results'],
@@ -246,12 +189,6 @@ function toolExchange(
     { role: 'tool', results },
   ];
 }
-
-const senderOf = (agent: WorldAgent): Sender => ({
-  kind: 'agent',
-  id: agent.id,
-  name: agent.displayName ?? agent.name,
-});
 
 async function reply(
   deps: TurnDeps,
@@ -290,71 +227,6 @@ async function reply(
     replan: async () => {
       deps.rosters.drop(work.worldId);
       return (await planOnce()).plan;
-    },
-  };
-}
-
-function partialMessage(
-  deps: TurnDeps,
-  work: TurnWork,
-  replyTo: MessageId,
-  content: string,
-  status: 'failed' | 'stopped',
-  usage: Usage,
-): { message?: MessageDraft } {
-  if (content.trim() === '') return {};
-  return {
-    message: {
-      id: deps.ids.make('m') as MessageId,
-      sender: senderOf(work.agent),
-      content,
-      replyTo,
-      turnId: work.id,
-      usage,
-      status,
-    },
-  };
-}
-
-function failure(
-  deps: TurnDeps,
-  work: TurnWork,
-  live: Live,
-  usage: Usage,
-  error: unknown,
-  signal: AbortSignal,
-): TurnOutcome {
-  const aborted = signal.aborted ? (signal.reason as unknown) : error;
-  live.end();
-  const partial = (status: 'failed' | 'stopped') =>
-    partialMessage(deps, work, work.trigger.messageId, live.text(), status, usage);
-  if (aborted instanceof TurnAborted) {
-    if (aborted.why === 'shutdown' || aborted.why === 'fenced') throw aborted;
-    if (aborted.why === 'stopped') {
-      return { state: 'stopped', error: { code: 'stopped', message: 'stopped by a person' }, ...partial('stopped') };
-    }
-  }
-  const cause =
-    aborted instanceof TurnAborted
-      ? { code: 'turn_timeout', message: 'the turn took longer than its time limit' }
-      : error instanceof AppError
-        ? { code: error.code, message: error.message }
-        : { code: 'internal', message: 'an unexpected fault ended the turn; the server’s log has the details' };
-  const fields = { world: work.worldId, chat: work.chatId, turn: work.id, agent: work.agentId, code: cause.code };
-  if (error instanceof AppError || aborted instanceof TurnAborted)
-    deps.log.warn(fields, `turn failed: ${cause.message}`);
-  else deps.log.error({ ...fields, err: error }, 'turn failed by a fault');
-  const tried = error instanceof ModelError && error.retryable ? ', also after trying again' : '';
-  return {
-    state: 'failed',
-    error: cause,
-    ...partial('failed'),
-    notice: {
-      id: deps.ids.make('m') as MessageId,
-      sender: { kind: 'system', id: 'system', name: 'system' },
-      content: `${work.agent.displayName ?? work.agent.name} could not answer: ${cause.message}${tried}.`,
-      notice: { kind: 'turn_failed', turnId: work.id, agentId: work.agentId, error: cause.code },
-      status: 'complete',
     },
   };
 }
