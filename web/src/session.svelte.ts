@@ -23,18 +23,29 @@ class PageSession {
   /** Uses a token in the address and takes it out of there, then asks who is here. */
   async start(): Promise<void> {
     const token = TOKEN.exec(location.hash)?.[1];
+    let refused: ApiError | null = null;
     if (token !== undefined) {
       history.replaceState(history.state, '', location.pathname + location.search);
-      await this.signIn(decodeURIComponent(token)).catch((error: unknown) => {
-        if (!(error instanceof ApiError)) throw error;
-      });
-      if (this.state.kind === 'open') return;
+      refused = await this.#trySignIn(decodeURIComponent(token));
+      if (refused === null) return;
     }
     try {
       this.state = { kind: 'open', session: await api.session() };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status !== 401) this.state = { kind: 'unreachable', message: error.message };
+      // That the token was wrong says more than that there is none.
+      else if (refused !== null) this.#closed(refused);
+    }
+  }
+
+  async #trySignIn(token: string): Promise<ApiError | null> {
+    try {
+      await this.signIn(token);
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      return error;
     }
   }
 

@@ -73,7 +73,7 @@ export class WorldSession {
   /** Shows another chat; null shows none. */
   openChat(chatId: string | null): void {
     this.#wantedChat = chatId;
-    if (!this.view || this.view.room?.chatId === chatId) return;
+    if (!this.view || (this.view.room?.chatId ?? null) === chatId) return;
     this.view = { ...this.view, room: chatId === null ? null : emptyRoom(chatId) };
     if (chatId !== null) this.#background(this.#loadRoom(chatId));
   }
