@@ -162,9 +162,11 @@ function addUsage(usage: TokenUsage, raw: RawUsage | null | undefined): boolean 
   const count = (value: number | null | undefined): number =>
     typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
   const cached = count(raw.cache_read_input_tokens);
-  const input = count(raw.input_tokens) + count(raw.cache_creation_input_tokens) + cached;
+  const written = count(raw.cache_creation_input_tokens);
+  const input = count(raw.input_tokens) + written + cached;
   usage.inputTokens = Math.max(usage.inputTokens, input);
   usage.cachedTokens = Math.min(Math.max(usage.cachedTokens, cached), usage.inputTokens);
+  if (written > 0) usage.cacheWriteTokens = Math.max(usage.cacheWriteTokens ?? 0, written);
   usage.outputTokens = Math.max(usage.outputTokens, count(raw.output_tokens));
   const thought = count(raw.output_tokens_details?.thinking_tokens);
   usage.reasoningTokens = Math.min(Math.max(usage.reasoningTokens, thought), usage.outputTokens);
