@@ -62,12 +62,13 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
     };
     const body = JSON.stringify(message);
     run(
-      'insert into messages (chat_id, seq, id, key, parent_id, world_id, sender_kind, body) values (?, ?, ?, ?, ?, ?, ?, ?)',
+      'insert into messages (chat_id, seq, id, key, parent_id, branch, world_id, sender_kind, body) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
       chat.id,
       seq,
       message.id,
       key,
       chat.head,
+      chat.branch,
       chat.world_id,
       draft.sender.kind,
       body,
@@ -203,9 +204,11 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
     },
     close() {
       run(
-        'update chats set title = ?, head = ?, next_seq = ?, human_seq = ?, ledger = ?, updated_at = ? where id = ?',
+        'update chats set title = ?, head = ?, branch = ?, rev = ?, next_seq = ?, human_seq = ?, ledger = ?, updated_at = ? where id = ?',
         chat.title,
         chat.head,
+        chat.branch,
+        chat.rev,
         chat.next_seq,
         chat.human_seq,
         JSON.stringify(book.ledger),

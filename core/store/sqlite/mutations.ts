@@ -113,6 +113,7 @@ export function sqliteMutations(session: Session): Mutations {
         const events = append(world, [{ event: { type: 'world.deleted', data: { id: toWorld(worldRow(world)).id } } }]);
         forgetMessages(session, 'world_id = ?', world);
         run('delete from turn_steps where turn_id in (select id from turns where world_id = ?)', world);
+        run('delete from branches where chat_id in (select id from chats where world_id = ?)', world);
         for (const table of [
           'turns',
           'chats',
@@ -214,6 +215,8 @@ export function sqliteMutations(session: Session): Mutations {
           next_seq: 1,
           human_seq: 0,
           ledger: JSON.stringify(emptyLedger()),
+          branch: 0,
+          rev: 0,
           created_at: now,
           updated_at: now,
         };
@@ -280,6 +283,7 @@ export function sqliteMutations(session: Session): Mutations {
         );
         forgetMessages(session, 'chat_id = ?', chat);
         run('delete from run_queue where chat_id = ?', chat);
+        run('delete from branches where chat_id = ?', chat);
         run('delete from chats where id = ?', chat);
         return { value: null, events: append(world, [{ event: { type: 'chat.deleted', chat: id, data: { id } } }]) };
       });

@@ -22,6 +22,9 @@ export interface ChatRow {
   next_seq: number;
   human_seq: number;
   ledger: string;
+  branch: number;
+  /** Raised where what was read of the chat before no longer holds. */
+  rev: number;
   created_at: number;
   updated_at: number;
 }

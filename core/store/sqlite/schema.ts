@@ -59,6 +59,8 @@ export const chats = sqliteTable(
     humanSeq: integer('human_seq').notNull().default(0),
     ledger: json('ledger').notNull(),
     branch: integer('branch').notNull().default(0),
+    /** Raised where what was read of the chat before no longer holds: another branch, a deleted message. */
+    rev: integer('rev').notNull().default(0),
     spentTokens: integer('spent_tokens').notNull().default(0),
     spentUsd: real('spent_usd').notNull().default(0),
     grantedTokens: integer('granted_tokens').notNull().default(0),
@@ -78,8 +80,13 @@ export const events = sqliteTable(
     chatId: text('chat_id'),
     at: at('at').notNull(),
     data: json('data').notNull(),
+    /** Of the message that the event holds, so that its text can be found and blanked. */
+    messageId: text('message_id'),
   },
-  (t) => [uniqueIndex('events_world_seq').on(t.worldId, t.seq)],
+  (t) => [
+    uniqueIndex('events_world_seq').on(t.worldId, t.seq),
+    index('events_message').on(t.messageId).where(sql`message_id is not null`),
+  ],
 );
 
 export const messages = sqliteTable(
@@ -97,6 +104,7 @@ export const messages = sqliteTable(
   },
   (t) => [
     uniqueIndex('messages_chat_seq').on(t.chatId, t.seq),
+    index('messages_branch').on(t.chatId, t.branch, t.seq),
     uniqueIndex('messages_id').on(t.id),
     uniqueIndex('messages_key').on(t.chatId, t.key).where(sql`key is not null`),
   ],

@@ -28,7 +28,7 @@ export interface Draft {
   json?: string;
 }
 
-const EVENT_COLUMNS = 6;
+const EVENT_COLUMNS = 7;
 const MAX_ROWS = 8;
 
 /** Wraps an open database. Statements are prepared once, by their text. */
@@ -76,7 +76,7 @@ export function openSession(db: Database.Database, clock: Clock, ids: Ids): Sess
       for (const [index, { event, json }] of part.entries()) {
         const seq = row.first + start + index;
         const chat = 'chat' in event ? event.chat : null;
-        values.push(world, seq, event.type, chat, ms, json ?? JSON.stringify(event.data));
+        values.push(world, seq, event.type, chat, ms, json ?? JSON.stringify(event.data), messageOf(event));
         stored.push({ ...event, seq, at, world: world as WorldId } as StoredEvent);
       }
       run(INSERT_EVENTS[part.length - 1] ?? '', ...values);
@@ -116,8 +116,13 @@ export function openSession(db: Database.Database, clock: Clock, ids: Ids): Sess
 const INSERT_EVENTS = Array.from(
   { length: MAX_ROWS },
   (_, index) =>
-    `insert into events (world_id, seq, type, chat_id, at, data) values ${Array.from({ length: index + 1 }, () => `(${Array(EVENT_COLUMNS).fill('?').join(', ')})`).join(', ')}`,
+    `insert into events (world_id, seq, type, chat_id, at, data, message_id) values ${Array.from({ length: index + 1 }, () => `(${Array(EVENT_COLUMNS).fill('?').join(', ')})`).join(', ')}`,
 );
+
+/** The message whose text the event holds. */
+function messageOf(event: EventDraft): string | null {
+  return event.type === 'message.created' || event.type === 'message.updated' ? event.data.message.id : null;
+}
 
 function translate(error: unknown): unknown {
   if (!(error instanceof Database.SqliteError)) return error;
