@@ -86,7 +86,7 @@ export function failure(
     notice: {
       id: deps.ids.make('m') as MessageId,
       sender: { kind: 'system', id: 'system', name: 'system' },
-      content: `${work.agent.displayName ?? work.agent.name} could not answer: ${cause.message}${tried}.`,
+      content: `${work.agent.displayName ?? work.agent.name} could not answer: ${cause.message.replace(/[.\s]+$/u, '')}${tried}${/[?!]$/u.test(cause.message) && tried === '' ? '' : '.'}`,
       notice: { kind: 'turn_failed', turnId: work.id, agentId: work.agentId, error: cause.code },
       status: 'complete',
     },
