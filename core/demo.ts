@@ -31,7 +31,9 @@ export async function createDemoWorld(store: Store, chat: ChatId): Promise<void>
     WorldSettings.parse({
       name: 'Demo',
       description: 'Three scripted agents show how work is handed over. No model is connected.',
-      chatLLMProvider: null,
+      // An agent that is created here can speak at once.
+      chatLLMProvider: 'script',
+      chatLLMModel: 'demo:newcomer',
     }),
   );
   for (const { id, name, description, role } of AGENTS) {
