@@ -5,7 +5,8 @@ import type { StoredEvent } from '../protocol/events.ts';
 import { type ChatWindow, emptyWindow, extendWindow, type WindowLimits } from './context.ts';
 import { type Live, openLive } from './live.ts';
 import type { Slots } from './slots.ts';
-import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, type FinishedTurn, TurnAborted, type TurnDeps } from './turn.ts';
+import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, type FinishedTurn, type TurnDeps } from './turn.ts';
+import { TurnAborted } from './turn-outcome.ts';
 
 const PAGE = 500;
 const MAX_REPLANS = 20;
