@@ -3,6 +3,7 @@ import type { Actor, Bus, EventLog, Idempotency, LiveText, Log, PageQuery } from
 import type {
   AgentSettings,
   Approval,
+  Branch,
   Chat,
   Grant,
   Message,
@@ -55,12 +56,49 @@ export interface Parley {
   listChats(actor: Actor, world: string): Promise<Chat[]>;
   createChat(actor: Actor, world: string, input: { title?: string | undefined }, idem?: Idempotency): Promise<Chat>;
   getChat(actor: Actor, world: string, chat: string): Promise<Chat>;
-  patchChat(actor: Actor, world: string, chat: string, patch: { title?: string | undefined }): Promise<Chat>;
+  /** `head` makes the branch with this message active; running turns are stopped first. */
+  patchChat(
+    actor: Actor,
+    world: string,
+    chat: string,
+    patch: { title?: string | undefined; head?: string | undefined },
+  ): Promise<Chat>;
   deleteChat(actor: Actor, world: string, chat: string): Promise<void>;
+  branches(actor: Actor, world: string, chat: string): Promise<Branch[]>;
+  /** A new chat with copies of the path up to a message. */
+  forkChat(actor: Actor, world: string, chat: string, message: string, idem?: Idempotency): Promise<Chat>;
+  /** Says a person's message anew on a new branch; running turns are stopped first. Members edit their own. */
+  editMessage(
+    actor: Actor,
+    world: string,
+    chat: string,
+    message: string,
+    content: string,
+    idem?: Idempotency,
+  ): Promise<Posted>;
+  /** Blanks what was said; turns go on. Members delete their own. */
+  deleteMessage(actor: Actor, world: string, chat: string, message: string): Promise<void>;
+  /** Wakes the agent of a message again, or all that a person's message woke, on a new branch. */
+  regenerate(
+    actor: Actor,
+    world: string,
+    chat: string,
+    message: string,
+    idem?: Idempotency,
+  ): Promise<{ turns: Turn[] }>;
+  /** A new turn for what a failed or stopped one was to answer. */
+  retryTurn(actor: Actor, world: string, chat: string, turn: string, idem?: Idempotency): Promise<Turn>;
 
   messages(actor: Actor, world: string, chat: string, page: PageQuery): Promise<MessagePage>;
   post(actor: Actor, world: string, chat: string, content: string, idem?: Idempotency): Promise<Posted>;
-  forward(actor: Actor, world: string, chat: string, message: string, agentId: string): Promise<Turn>;
+  forward(
+    actor: Actor,
+    world: string,
+    chat: string,
+    message: string,
+    agentId: string,
+    idem?: Idempotency,
+  ): Promise<Turn>;
   turns(actor: Actor, world: string, chat: string): Promise<Turn[]>;
   /** Resolves true when no turn of the chat is queued or running, false at the timeout or abort. */
   whenIdle(actor: Actor, world: string, chat: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
@@ -70,10 +108,21 @@ export interface Parley {
   resume(actor: Actor, world: string, chat: string): Promise<Chat>;
   continueChat(actor: Actor, world: string, chat: string): Promise<{ turns: Turn[] }>;
   /** Of every world where none is named: the inbox. Oldest first, at most 500. */
-  listApprovals(actor: Actor, world: string | undefined, status?: Approval['status']): Promise<Approval[]>;
+  listApprovals(
+    actor: Actor,
+    world: string | undefined,
+    status?: Approval['status'],
+    chat?: string,
+  ): Promise<Approval[]>;
   getApproval(actor: Actor, world: string, id: string): Promise<Approval>;
   /** The first valid answer wins; a later one is not accepted and shows the final state. */
-  answerApproval(actor: Actor, world: string, id: string, input: AnswerApproval): Promise<AnsweredApproval>;
+  answerApproval(
+    actor: Actor,
+    world: string,
+    id: string,
+    input: AnswerApproval,
+    idem?: Idempotency,
+  ): Promise<AnsweredApproval>;
   listGrants(actor: Actor, world: string): Promise<Grant[]>;
   removeGrant(actor: Actor, world: string, id: string): Promise<void>;
   rules(actor: Actor, world: string): Promise<Rule[]>;

@@ -220,6 +220,28 @@ describe('Idempotency-Key', () => {
     expect({ status: again.status, id: again.body['id'] }).toEqual({ status: 201, id: first.body['id'] });
   });
 
+  it('holds for a forward, also after its agent was muted, and another key wakes once more', async () => {
+    const world = await newWorld('Forwards');
+    await server.call('POST', `${W}/${world}/agents`, { name: 'Bo', provider: 'script', model: 'demo:writer' });
+    const chat = await newChat(world);
+    await server.call('POST', `${W}/${world}/chats/${chat}/pause`);
+    const posted = await server.call('POST', `${W}/${world}/chats/${chat}/messages`, { content: 'hello' });
+    const at = `${W}/${world}/chats/${chat}/messages/${(posted.body['message'] as Message).id}/forward`;
+    const forward = (agentId: string, key: string) => server.call('POST', at, { agentId }, { key });
+    const first = await forward('bo', 'f1');
+    expect(first.status).toBe(201);
+    const other = await forward('bo', 'f2');
+    expect(other.body['id']).not.toBe(first.body['id']);
+    await server.call('PATCH', `${W}/${world}/agents/bo`, { status: 'inactive' });
+    const again = await forward('bo', 'f1');
+    expect({ status: again.status, body: again.body }).toEqual({ status: 201, body: first.body });
+    expect(await forward('bo', 'f3')).toMatchObject({ status: 409, body: { error: 'conflict' } });
+    expect(await forward('cy', 'f1')).toMatchObject({ status: 409, body: { error: 'idempotency_mismatch' } });
+    expect(await forward('cy', 'f4')).toMatchObject({ status: 404, body: { error: 'not_found' } });
+    const { turns } = (await server.call('GET', `${W}/${world}/chats/${chat}/turns`)).body as { turns: Turn[] };
+    expect(turns.filter((turn) => turn.trigger.reason === 'forward')).toHaveLength(2);
+  });
+
   it('that cannot be one is refused', async () => {
     expect(await server.call('POST', W, { name: 'Key' }, { key: 'x'.repeat(256) })).toMatchObject({
       status: 400,
@@ -289,6 +311,15 @@ describe('the rest', () => {
   it('lists providers', async () => {
     const { body } = await server.call('GET', '/api/v1/models');
     expect((body['providers'] as unknown[]).map((one) => ProviderStatus.parse(one).id)).toContain('anthropic');
+  });
+
+  it('knows nothing of a provider that nobody has', async () => {
+    for (const [method, path] of [
+      ['PUT', '/api/v1/models/none'],
+      ['POST', '/api/v1/models/none/test'],
+    ] as const) {
+      expect(await server.call(method, path, {})).toMatchObject({ status: 404, body: { error: 'not_found' } });
+    }
   });
 
   it('reads the log, gap-free', async () => {

@@ -12,6 +12,7 @@ import { planHumanMessage } from './routing.ts';
 
 const MAX_REPLANS = 20;
 const MAX_TITLE = 60;
+const OPEN: ReadonlySet<Turn['state']> = new Set(['queued', 'running', 'waiting']);
 
 export interface TalkDeps {
   store: Store;
@@ -82,18 +83,17 @@ export function openTalk(deps: TalkDeps) {
       throw new AppError('conflict', 'the world’s agents changed at every try to route the message; send it again');
     },
 
-    async forward(actor: Actor, world: string, chat: string, message: string, agentId: string): Promise<Turn> {
+    async forward(
+      actor: Actor,
+      world: string,
+      chat: string,
+      message: string,
+      agentId: string,
+      idem?: Idempotency,
+    ): Promise<Turn> {
       requireRole(actor, 'member');
-      await needChat(world, chat);
-      const { agents } = await rosters.get(world);
-      const agent = agents.find((one) => one.id === agentId);
-      if (!agent) throw new AppError('not_found', `there is no agent ${JSON.stringify(agentId)} in this world`);
-      if (agent.status !== 'active') throw new AppError('conflict', `${agent.name} is muted; make it active first`);
-      const { value, events } = await store.wake(world, chat, {
-        messageId: message as MessageId,
-        agentId: agent.id as AgentId,
-        reason: 'forward',
-      });
+      const wake = { messageId: message as MessageId, agentId: agentId as AgentId, reason: 'forward' } as const;
+      const { value, events } = await store.wake(world, chat, wake, idem);
       publish(events);
       engine.wake(chat);
       return value;
@@ -141,7 +141,7 @@ export function openTalk(deps: TalkDeps) {
     async stop(actor: Actor, world: string, chat: string): Promise<{ stopped: number }> {
       requireRole(actor, 'member');
       await needChat(world, chat);
-      const open = (await store.turns(chat, 500)).filter((turn) => turn.state === 'queued' || turn.state === 'running');
+      const open = (await store.turns(chat, 500)).filter(({ state }) => OPEN.has(state));
       await deps.silence(world, chat);
       return { stopped: open.length };
     },
@@ -151,7 +151,9 @@ export function openTalk(deps: TalkDeps) {
     async continueChat(actor: Actor, world: string, chat: string): Promise<{ turns: Turn[] }> {
       requireRole(actor, 'member');
       const { world: settings } = await rosters.get(world);
-      const continued = await store.continueChat(world, chat, (ledger) => grantHeld(ledger, settings));
+      const continued = await store.continueChat(world, chat, (ledger, granted) =>
+        grantHeld(ledger, settings, granted),
+      );
       if (!continued) throw new AppError('nothing_to_continue', 'no limit holds anything back in this chat');
       publish(continued.events);
       engine.wake(chat);

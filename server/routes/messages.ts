@@ -22,6 +22,12 @@ const Page = z.strictObject({
   before: WholeNumber.optional().describe('rows with a smaller seq'),
   after: WholeNumber.optional().describe('rows with a greater seq'),
   limit: limitOf(50),
+  head: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('read the branch that ends with this message, not the active one'),
 });
 
 const Wait = z.strictObject({
@@ -56,7 +62,7 @@ export function messageRoutes(app: ServerApp, parley: Parley, closing: AbortSign
   endpoint(app, {
     method: 'get',
     path: MESSAGES_PATH,
-    summary: 'Read messages, ascending by seq; the newest page where no bound is given',
+    summary: 'Read messages of the active branch, ascending by seq; the newest page where no bound is given',
     tag,
     query: Page,
     answer: { status: 200, schema: MessagePage },
@@ -65,6 +71,7 @@ export function messageRoutes(app: ServerApp, parley: Parley, closing: AbortSign
         limit: query.limit,
         ...(query.before === undefined ? {} : { before: query.before }),
         ...(query.after === undefined ? {} : { after: query.after }),
+        ...(query.head === undefined ? {} : { head: query.head }),
       }),
   });
   endpoint(app, {
@@ -86,7 +93,7 @@ export function messageRoutes(app: ServerApp, parley: Parley, closing: AbortSign
       const timeoutMs = Math.min(query.timeoutMs ?? BOUNDS.defaultWaitMs, BOUNDS.waitMs);
       const idle = await parley.whenIdle(actor, world, chat, timeoutMs, AbortSignal.any([signal, closing]));
       const messages = await messagesAfter(parley, actor, world, chat, posted.message.seq);
-      return { ...posted, idle, messages, approvals: [] };
+      return { ...posted, idle, messages, approvals: await parley.listApprovals(actor, world, 'pending', chat) };
     },
   });
   endpoint(app, {
@@ -96,6 +103,8 @@ export function messageRoutes(app: ServerApp, parley: Parley, closing: AbortSign
     tag,
     body: ForwardMessage,
     answer: { status: 201, schema: Turn },
-    run: ({ actor, ids, body }) => parley.forward(actor, ids.world, ids.chat, ids.message, body.agentId),
+    creates: true,
+    errors: ['conflict'],
+    run: ({ actor, ids, body, idem }) => parley.forward(actor, ids.world, ids.chat, ids.message, body.agentId, idem),
   });
 }

@@ -1,10 +1,21 @@
 import { z } from 'zod';
 import type { Parley } from '../../core/parley.ts';
 import { ProviderStatus } from '../../core/protocol/entities.ts';
+import { AppError } from '../../core/protocol/errors.ts';
 import { ProviderTest, PutProvider, TestProvider } from '../../core/protocol/requests.ts';
 import { endpoint, type ServerApp } from '../endpoint.ts';
 
 const tag = 'Models';
+
+/** A provider that nobody has is a wrong address here; only a turn or a test call fails on the provider's side. */
+async function known<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'provider_unknown') throw error;
+    throw new AppError('not_found', error.message, error.details, { cause: error });
+  }
+}
 
 export function modelRoutes(app: ServerApp, parley: Parley): void {
   endpoint(app, {
@@ -22,7 +33,7 @@ export function modelRoutes(app: ServerApp, parley: Parley): void {
     tag,
     body: PutProvider,
     answer: { status: 200, schema: ProviderStatus },
-    run: ({ actor, ids, body }) => parley.setProvider(actor, ids.provider, body),
+    run: ({ actor, ids, body }) => known(parley.setProvider(actor, ids.provider, body)),
   });
   endpoint(app, {
     method: 'post',
@@ -32,6 +43,6 @@ export function modelRoutes(app: ServerApp, parley: Parley): void {
     body: TestProvider,
     answer: { status: 200, schema: ProviderTest },
     errors: ['missing_api_key', 'provider_auth', 'provider_unreachable'],
-    run: ({ actor, ids, body, signal }) => parley.testProvider(actor, ids.provider, body.model, signal),
+    run: ({ actor, ids, body, signal }) => known(parley.testProvider(actor, ids.provider, body.model, signal)),
   });
 }

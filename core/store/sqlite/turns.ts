@@ -7,9 +7,10 @@ import type { ChatId, MessageId, WorldId } from '../../protocol/ids.ts';
 import type { Posted } from '../../protocol/requests.ts';
 import { cancelPending } from './approvals.ts';
 import { openBook } from './chat-book.ts';
-import { storeAnswer, storedAnswer } from './once.ts';
+import { once, storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
 import type { Draft, Session } from './session.ts';
+import { ADD_USED, addGrant, amountOf, countUsed, grantedSoFar, usedValues } from './spending.ts';
 
 const SYSTEM: Sender = { kind: 'system', id: 'system', name: 'system' };
 const OPEN = "state in ('queued', 'running', 'waiting')";
@@ -110,9 +111,12 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
           agentId: turn.agentId,
           agent: snapshot(row.world_id, row.agent_id, row.agent_rev),
           trigger: turn.trigger,
+          from: row.from_id,
           hop: row.hop,
           ordinal: row.ordinal,
           attempt: row.attempt,
+          chatRev: chat.rev,
+          usage: turn.usage,
         },
       ];
     });
@@ -127,6 +131,16 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
     );
     if (!row) throw new Error(`turn ${id} is missing`);
     return toTurn(row);
+  }
+  /** The next free number of (message, agent). */
+  function nextNumber(chat: string, agent: string, seq: number): number {
+    const last = one<{ n: number | null }>(
+      'select max(n) as n from turns where chat_id = ? and agent_id = ? and trigger_seq = ?',
+      chat,
+      agent,
+      seq,
+    );
+    return (last?.n ?? -1) + 1;
   }
   function stopAllQueued(chat: ChatRow, error: { code: string; message: string }): Draft[] {
     return all<TurnRow>(
@@ -169,10 +183,12 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         return { value, events: append(claim.worldId, drafts) };
       });
     },
-    async abandon(claim, turn) {
+    async abandon(claim, turn, used) {
       transaction(() => {
-        fenced(claim);
+        const chat = fenced(claim);
         run("update turns set state = 'queued' where id = ? and state = 'running'", turn);
+        countUsed(session, chat, turn, used);
+        append(chat.world_id, [], amountOf(used));
       });
     },
     async release(claim) {
@@ -216,12 +232,13 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         return append(claim.worldId, event ? [{ event }] : []);
       });
     },
-    async record(claim, turn, steps) {
+    async record(claim, turn, steps, used) {
       return transaction(() => {
-        fenced(claim);
+        const chat = fenced(claim);
         // A turn that was stopped takes no result any more.
         if (!one("select 1 from turns where id = ? and state = 'running'", turn))
           throw new Fenced(`turn ${turn} has ended already`);
+        if (used) countUsed(session, chat, turn, used);
         const drafts: Draft[] = [];
         for (const { step, result, event } of steps) {
           run(
@@ -233,7 +250,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
           );
           if (event) drafts.push({ event });
         }
-        return append(claim.worldId, drafts);
+        return append(claim.worldId, drafts, used ? amountOf(used) : undefined);
       });
     },
 
@@ -262,26 +279,23 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         return { ok: true, changed: { value, events: append(world, book.drafts) } };
       });
     },
-    async commitTurn(claim, turn, outcome, usage, start) {
+    async commitTurn(claim, turn, outcome, used, start) {
       return transaction(() => {
         const chat = fenced(claim);
         if (outcome.state === 'done' && outcome.plan.rosterRev !== chat.roster_rev)
           return { ok: false, reason: 'stale' };
         const ended = one<TurnRow>(
-          `update turns set state = ?, error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, reasoning_tokens = ?,
-             usd = ?, calls = ?, ended_at = ? where id = ? and state = 'running' returning *`,
+          `update turns set state = ?, error = ?, ended_at = ?, ${ADD_USED} where id = ? and state = 'running' returning *`,
           outcome.state,
           'error' in outcome ? JSON.stringify(outcome.error) : null,
-          usage.inputTokens,
-          usage.outputTokens,
-          usage.cachedTokens,
-          usage.reasoningTokens,
-          usage.usd,
-          usage.calls,
           clock.now(),
+          ...usedValues(used),
           turn.id,
         );
         if (!ended) throw new Fenced(`turn ${turn.id} has ended already`);
+        const spent = amountOf(used);
+        chat.spent_tokens += spent.tokens;
+        chat.spent_usd += spent.usd;
         const book = openBook(session, chat);
         const endEvent: Draft = {
           event: {
@@ -303,15 +317,28 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
           book.drafts.push(endEvent);
           if (outcome.notice) book.addMessage(outcome.notice, EMPTY_ROUTING, null);
           if (outcome.limits) book.addLimits(outcome.limits);
+          const atBudget = outcome.atBudget?.(book.ledger);
+          if (atBudget) {
+            book.ledger = atBudget.ledger;
+            book.addLimits(atBudget.limits);
+          }
         }
-        if (book.drafts.length > 1) book.close();
+        if (book.drafts.length > 1 || spent.tokens > 0 || 'atBudget' in outcome) book.close();
         const started = startNext(chat, start, book.drafts);
-        return { ok: true, changed: { value: { started }, events: append(chat.world_id, book.drafts) } };
+        return { ok: true, changed: { value: { started }, events: append(chat.world_id, book.drafts, spent) } };
       });
     },
-    async wake(world, chat, wake) {
-      return transaction(() => {
+    async wake(world, chat, wake, idem) {
+      return once(session, idem, () => {
         const row = chatRow(world, chat);
+        const agent = one<{ body: string }>(
+          'select body from agents where world_id = ? and id = ?',
+          world,
+          wake.agentId,
+        );
+        if (!agent) throw new AppError('not_found', `there is no agent ${JSON.stringify(wake.agentId)} in this world`);
+        const { name, status } = toAgent(agent.body);
+        if (status !== 'active') throw new AppError('conflict', `${name} is muted; make it active first`);
         const trigger = one<{ seq: number; body: string }>(
           'select seq, body from messages where id = ? and chat_id = ?',
           wake.messageId,
@@ -319,12 +346,6 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         );
         if (!trigger)
           throw new AppError('not_found', `there is no message ${JSON.stringify(wake.messageId)} in this chat`);
-        const last = one<{ n: number | null }>(
-          'select max(n) as n from turns where chat_id = ? and agent_id = ? and trigger_seq = ?',
-          chat,
-          wake.agentId,
-          trigger.seq,
-        );
         const book = openBook(session, row);
         const turn = book.addTurn({
           agentId: wake.agentId,
@@ -333,7 +354,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
           reason: wake.reason,
           from: 'human',
           hop: 0,
-          n: (last?.n ?? -1) + 1,
+          n: nextNumber(chat, wake.agentId, trigger.seq),
         });
         if (!turn) throw new Error('the next free number of a turn was taken inside its own transaction');
         enqueue(row);
@@ -344,11 +365,13 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
       return transaction(() => {
         const row = chatRow(world, chat);
         const book = openBook(session, row);
-        const granted = grant(book.ledger);
-        if (!granted) return null;
-        book.ledger = granted.ledger;
-        const turns = granted.wakes.flatMap((held) => {
-          const turn = book.addTurn({ ...held, n: 0 });
+        const continued = grant(book.ledger, grantedSoFar(session, row));
+        if (!continued) return null;
+        book.ledger = continued.ledger;
+        addGrant(session, row, continued.grant);
+        const turns = continued.wakes.flatMap((held) => {
+          // A budget holds back a turn that has begun: it gets the next number, as a retry does.
+          const turn = book.addTurn({ ...held, n: held.budget ? nextNumber(chat, held.agentId, held.seq) : 0 });
           return turn ? [turn] : [];
         });
         book.close();
