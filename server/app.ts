@@ -13,6 +13,8 @@ import { type Live, openLive } from './live.ts';
 import { pageFiles } from './page.ts';
 import { sessionRoutes, tokenRoutes } from './routes/access.ts';
 import { agentRoutes } from './routes/agents.ts';
+import { approvalRoutes, permissionRoutes } from './routes/approvals.ts';
+import { branchRoutes } from './routes/branches.ts';
 import { chatRoutes, turnRoutes } from './routes/chats.ts';
 import { eventRoutes } from './routes/events.ts';
 import { messageRoutes } from './routes/messages.ts';
@@ -73,6 +75,9 @@ export function createApp(parley: Parley, options: AppOptions): ServerApp {
   chatRoutes(app, parley);
   messageRoutes(app, parley, live.closing);
   turnRoutes(app, parley);
+  branchRoutes(app, parley);
+  approvalRoutes(app, parley);
+  permissionRoutes(app, parley);
   eventRoutes(app, parley, live);
   modelRoutes(app, parley);
   docsRoutes(app, parley.version);

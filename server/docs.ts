@@ -6,7 +6,7 @@ import { z } from 'zod';
 import * as entities from '../core/protocol/entities.ts';
 import { AppError, ErrorBody } from '../core/protocol/errors.ts';
 import { LiveEvent, StoredEvent } from '../core/protocol/events.ts';
-import { MessagePage, Posted, WorldDetail, WorldUsage } from '../core/protocol/requests.ts';
+import { AnsweredApproval, MessagePage, Posted, WorldDetail, WorldUsage } from '../core/protocol/requests.ts';
 import type { ServerApp } from './endpoint.ts';
 import { DOCS_POLICY } from './headers.ts';
 
@@ -45,8 +45,10 @@ const FILES = new Map([
 function nameSchemas(): void {
   const { World, WorldAgent, Chat, Message, Turn, Usage, Routing, Token, ProviderStatus } = entities;
   const shared = { World, WorldAgent, Chat, Message, Turn, Usage, Routing, Token, ProviderStatus };
+  const { Approval, Grant, Rule } = entities;
+  const decisions = { Approval, Grant, Rule, AnsweredApproval };
   const rest = { ErrorBody, StoredEvent, LiveEvent, MessagePage, Posted, WorldDetail, WorldUsage };
-  for (const [id, schema] of Object.entries({ ...shared, ...rest })) {
+  for (const [id, schema] of Object.entries({ ...shared, ...decisions, ...rest })) {
     if (!z.globalRegistry.has(schema)) z.globalRegistry.add(schema, { id });
   }
 }

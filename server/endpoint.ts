@@ -43,6 +43,8 @@ interface Endpoint<P extends string, Q, B, R> {
   body?: z.ZodType<B>;
   /** Without a schema it answers 204. */
   answer?: { status: 200 | 201; schema: z.ZodType<R>; description?: string };
+  /** An outcome in the answer's own shape that came too late: 409. */
+  conflict?: { is: (value: R) => boolean; description: string };
   /** Creating calls take an Idempotency-Key. */
   creates?: boolean;
   /** Codes beyond those that every call may answer with. */
@@ -117,7 +119,7 @@ export function endpoint<const P extends string, Q = unknown, B = unknown, R = v
   app: ServerApp,
   spec: Endpoint<P, Q, B, R>,
 ): void {
-  const { answer, body, query } = spec;
+  const { answer, body, conflict, query } = spec;
   const ids = [...spec.path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '');
   const success =
     answer === undefined
@@ -128,6 +130,13 @@ export function endpoint<const P extends string, Q = unknown, B = unknown, R = v
             content: { 'application/json': { schema: resolver(answer.schema) } },
           },
         };
+  const failures = errorResponses(codesOf(spec));
+  if (answer !== undefined && conflict !== undefined) {
+    const schema = z.union([answer.schema, ErrorBody]);
+    const codes = failures['409'] === undefined ? '' : `; or ${failures['409'].description}`;
+    const content = { 'application/json': { schema: resolver(schema) } };
+    failures['409'] = { description: `${conflict.description}${codes}`, content };
+  }
   app.on(
     spec.method.toUpperCase(),
     spec.path,
@@ -144,7 +153,7 @@ export function endpoint<const P extends string, Q = unknown, B = unknown, R = v
               content: { 'application/json': { schema: resolver(body, { io: 'input' }) } },
             },
           }),
-      responses: { ...success, ...errorResponses(codesOf(spec)) },
+      responses: { ...success, ...failures },
     }),
     async (c: ServerContext) => {
       const raw = body === undefined ? undefined : ((await readJson(c, BOUNDS.bodyBytes)) ?? {});
@@ -163,7 +172,8 @@ export function endpoint<const P extends string, Q = unknown, B = unknown, R = v
           return c.req.raw.signal;
         },
       });
-      return answer === undefined ? c.body(null, 204) : c.json(value as object, answer.status);
+      if (answer === undefined) return c.body(null, 204);
+      return c.json(value as object, conflict?.is(value) ? 409 : answer.status);
     },
   );
 }

@@ -2,15 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Actor } from '../core/parley.ts';
 import type { Idempotency } from '../core/ports.ts';
 import { AppError } from '../core/protocol/errors.ts';
-
-/** JSON with sorted keys, so that two spellings of one body have one hash. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    part !== null && typeof part === 'object' && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : part,
-  );
-}
+import { canonicalJson } from '../core/safety/args-hash.ts';
 
 /**
  * What makes two calls the same one: who, which call with which ids, the client's key, and the body.
@@ -27,10 +19,11 @@ export function idempotency(
     throw new AppError('invalid', 'Idempotency-Key must have 1 to 255 visible ASCII characters');
   }
   const hash = createHash('sha256')
-    .update(canonical(body ?? null))
+    .update(canonicalJson(body ?? null))
     .digest('hex');
   return { scope: JSON.stringify([actor.tokenId, 'POST', call.path, ...call.ids]), key, hash };
 }
 
-/** Path of the call that posts a message, the same over REST and the socket, so that a resend over either is known. */
+/** Paths of calls that are also frames: the same scope over REST and the socket, so that a resend over either is known. */
 export const MESSAGES_PATH = '/api/v1/worlds/:world/chats/:chat/messages';
+export const ANSWER_PATH = '/api/v1/worlds/:world/approvals/:approval/answer';

@@ -3,7 +3,7 @@ import { AppError } from '../core/protocol/errors.ts';
 import { ClientFrame } from '../core/protocol/frames.ts';
 import { parseJson } from './body.ts';
 import { toAppError } from './failure.ts';
-import { idempotency, MESSAGES_PATH } from './idempotency.ts';
+import { ANSWER_PATH, idempotency, MESSAGES_PATH } from './idempotency.ts';
 import { parseInput } from './issues.ts';
 import type { Live } from './live.ts';
 import { checkMessageSize } from './routes/messages.ts';
@@ -35,7 +35,7 @@ export async function handleFrame(context: FrameContext, text: string): Promise<
     const frame = parseInput(ClientFrame, value, 'frame');
     isValid = true;
     const answer = await obey(context, frame);
-    if (id !== undefined) client.send({ ...answer, type: 'ack', id, ok: true });
+    if (id !== undefined) client.send({ ok: true, ...answer, type: 'ack', id });
   } catch (thrown) {
     const error = toAppError(thrown, parley.log, { over: 'socket' });
     const told = { error: error.code, message: error.message };
@@ -64,9 +64,22 @@ async function obey(context: FrameContext, frame: ClientFrame): Promise<Record<s
       const idem = idempotency(actor, call, frame.id, { content: frame.content });
       return { ...(await parley.post(actor, frame.world, frame.chat, frame.content, idem)) };
     }
+    case 'answer':
+      return answer(context, frame);
     case 'stop':
       return { ...(await parley.stop(await context.actor(), frame.world, frame.chat)) };
   }
+}
+
+async function answer(
+  { parley, actor: who }: FrameContext,
+  { type: _, id, world, approval, ...input }: Extract<ClientFrame, { type: 'answer' }>,
+): Promise<Record<string, unknown>> {
+  const actor = await who();
+  const idem = idempotency(actor, { path: ANSWER_PATH, ids: [world, approval] }, id, input);
+  const answered = await parley.answerApproval(actor, world, approval, input, idem);
+  if (answered.accepted) return { ...answered };
+  return { ...answered, ok: false, error: 'conflict', message: answered.reason };
 }
 
 async function subscribe(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_MESSAGE_BYTES } from './requests.ts';
+import { AnswerApproval, MAX_MESSAGE_BYTES } from './requests.ts';
 
 export { SUBPROTOCOL } from './subprotocol.ts';
 
@@ -24,6 +24,12 @@ export const ClientFrame = z.discriminatedUnion('type', [
     chat,
     content: z.string().max(MAX_MESSAGE_BYTES),
   }),
+  AnswerApproval.extend({
+    type: z.literal('answer'),
+    id: frameId,
+    world,
+    approval: z.string().min(1).max(256),
+  }),
   z.strictObject({ type: z.literal('stop'), id: frameId, world, chat }),
   z.strictObject({ type: z.literal('ping') }),
 ]);
@@ -34,6 +40,7 @@ export type ServerFrame =
   | { type: 'subscribed'; world: string; seq: number }
   | { type: 'resync'; world: string; seq: number }
   | { type: 'ack'; id: string; ok: true; [key: string]: unknown }
-  | { type: 'ack'; id: string; ok: false; error: string; message: string }
+  /** An answer that came too late also has `accepted`, `reason` and the `approval` as it is. */
+  | { type: 'ack'; id: string; ok: false; error: string; message: string; [key: string]: unknown }
   | { type: 'error'; error: string; message: string }
   | { type: 'pong' };

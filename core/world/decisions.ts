@@ -1,4 +1,4 @@
-import type { Actor, Approvals, Clock, Ids, Log, Tool } from '../ports.ts';
+import type { Actor, Approvals, Clock, Idempotency, Ids, Log, Tool } from '../ports.ts';
 import type { Approval, Grant, Question, Resolution, Rule } from '../protocol/entities.ts';
 import { AppError } from '../protocol/errors.ts';
 import type { StoredEvent } from '../protocol/events.ts';
@@ -34,16 +34,31 @@ export function openDecisions({ store, engine, clock, ids, log, tools, publish }
   }
 
   return {
-    async listApprovals(_actor: Actor, world: string | undefined, status?: Approval['status']): Promise<Approval[]> {
+    async listApprovals(
+      _actor: Actor,
+      world: string | undefined,
+      status?: Approval['status'],
+      chat?: string,
+    ): Promise<Approval[]> {
       if (world !== undefined) await store.rules(world);
       return store.listApprovals(
-        { ...(world === undefined ? {} : { world }), ...(status === undefined ? {} : { status }) },
+        {
+          ...(world === undefined ? {} : { world }),
+          ...(chat === undefined ? {} : { chat }),
+          ...(status === undefined ? {} : { status }),
+        },
         LIST_LIMIT,
       );
     },
     getApproval: (_actor: Actor, world: string, id: string) => need(world, id),
 
-    async answerApproval(actor: Actor, world: string, id: string, input: AnswerApproval): Promise<AnsweredApproval> {
+    async answerApproval(
+      actor: Actor,
+      world: string,
+      id: string,
+      input: AnswerApproval,
+      idem?: Idempotency,
+    ): Promise<AnsweredApproval> {
       requireRole(actor, 'member');
       const approval = await need(world, id);
       if (input.chatId !== undefined && input.chatId !== approval.chatId) {
@@ -54,7 +69,7 @@ export function openDecisions({ store, engine, clock, ids, log, tools, publish }
       }
       const decision = decisionOf(approval, input, actor, new Date(clock.now()).toISOString());
       const grant = grantOf(approval, input, actor, decision.status, ids, tools);
-      const changed = await store.decide(world, id, { ...decision, ...(grant ? { grant } : {}) });
+      const changed = await store.decide(world, id, { ...decision, ...(grant ? { grant } : {}) }, idem);
       if (!changed) {
         const final = await need(world, id);
         return { accepted: false, reason: `the approval was decided already: ${final.status}`, approval: final };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../core/config.ts';
-import { type OpenParley, openParley } from '../../core/index.ts';
+import { type OpenParley, openParley, type ParleyOptions } from '../../core/index.ts';
 import type { Log } from '../../core/ports.ts';
 import { type ListenOptions, type RunningServer, startServer } from '../listen.ts';
 import { silentLog } from './memory-log.ts';
@@ -30,7 +30,7 @@ export interface RealServer {
 
 /** A server on a free port over a real core in a temporary directory. */
 export async function realServer(
-  options: Partial<ListenOptions> & { demo?: boolean; log?: Log } = {},
+  options: Partial<Omit<ListenOptions, 'parley'>> & { demo?: boolean; log?: Log; core?: Partial<ParleyOptions> } = {},
 ): Promise<RealServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-server-'));
   const config = loadConfig({ data: dataDir, port: '0' }, {});
@@ -39,6 +39,7 @@ export async function realServer(
     log: options.log ?? silentLog,
     version: '0.0.0',
     demo: options.demo ?? false,
+    ...options.core,
   });
   const running = await startServer({
     ...{ parley, host: '127.0.0.1', port: 0, auth: true, allowedHosts: [], webDir: null },

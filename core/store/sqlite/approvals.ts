@@ -3,6 +3,7 @@ import { Fenced, MAX_PENDING_PER_AGENT } from '../../ports.ts';
 import type { Approval, Grant, Rule } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { ApprovalId, ChatId } from '../../protocol/ids.ts';
+import { storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toTurn } from './rows.ts';
 import type { Draft, Session } from './session.ts';
 
@@ -128,9 +129,10 @@ export function sqliteApprovals(session: Session): Approvals {
       const row = one<ApprovalRow>(`select ${COLUMNS} from approvals where id = ? and world_id = ?`, id, world);
       return row ? toApproval(row) : null;
     },
-    async listApprovals({ world, status }, limit) {
+    async listApprovals({ world, chat, status }, limit) {
       const wanted = [
         ...(world === undefined ? [] : ['world_id = @world']),
+        ...(chat === undefined ? [] : ['chat_id = @chat']),
         ...(status === undefined ? [] : [status === 'pending' ? "status = 'pending'" : 'status = @status']),
       ];
       return all<ApprovalRow>(
@@ -138,12 +140,15 @@ export function sqliteApprovals(session: Session): Approvals {
         {
           limit,
           ...(world === undefined ? {} : { world }),
+          ...(chat === undefined ? {} : { chat }),
           ...(status === undefined || status === 'pending' ? {} : { status }),
         },
       ).map(toApproval);
     },
-    async decide(world, id, decision) {
+    async decide(world, id, decision, idem) {
       return transaction(() => {
+        const known = storedAnswer<Approval>(session, idem);
+        if (known) return known;
         const keepSlot = decision.status === 'answered';
         const row = one<ApprovalRow & { turn_id: string; chat_id: string }>(
           `update approvals set status = ?, resolution = ?, slot = case when ? then slot else null end
@@ -188,6 +193,7 @@ export function sqliteApprovals(session: Session): Approvals {
             );
           }
         }
+        storeAnswer(session, idem, value);
         return { value, events: append(world, drafts) };
       });
     },
