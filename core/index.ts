@@ -6,10 +6,12 @@ import { memoryBus } from './bus/memory.ts';
 import type { Config } from './config.ts';
 import { createDemoWorld } from './demo.ts';
 import { randomIds, systemClock } from './machine.ts';
+import { openPrices } from './models/prices.ts';
 import { openModels } from './models/registry.ts';
+import { readOwnerSettings } from './owner-settings.ts';
 import type { Parley } from './parley.ts';
 import { packageRoot } from './paths.ts';
-import type { Clock, Ids, Log, Models, Tool } from './ports.ts';
+import type { Clock, Ids, Log, Models, Prices, Tool } from './ports.ts';
 import { AppError } from './protocol/errors.ts';
 import type { StoredEvent } from './protocol/events.ts';
 import type { ChatId } from './protocol/ids.ts';
@@ -20,10 +22,13 @@ import { openSqliteStore, type SqliteStore } from './store/sqlite/index.ts';
 import { askUserTool } from './tools/ask-user.ts';
 import { createAgentTool } from './tools/create-agent.ts';
 import { requireRole } from './world/access.ts';
+import { openBranches } from './world/branches.ts';
+import { MAX_CRASHES } from './world/chat-runner.ts';
 import { DEFAULT_WINDOW, type WindowLimits } from './world/context.ts';
 import { openDecisions } from './world/decisions.ts';
 import { DEFAULT_PROCESS_TURNS, startEngine } from './world/engine.ts';
 import { DEFAULT_JOIN_MS } from './world/live.ts';
+import { openMeters } from './world/meter.ts';
 import { DEFAULT_RETRY, type RetryPolicy } from './world/model-call.ts';
 import { openPlaces } from './world/places.ts';
 import { openRosters } from './world/rosters.ts';
@@ -31,9 +36,6 @@ import { openTalk } from './world/talk.ts';
 
 export { OWNER } from './access.ts';
 export type { Actor, LiveText, Parley } from './parley.ts';
-
-/** A turn that was running at this many crashes is not tried again. */
-const MAX_CRASHES = 3;
 
 export interface ParleyOptions {
   config: Config;
@@ -45,6 +47,7 @@ export interface ParleyOptions {
   clock?: Clock;
   ids?: Ids;
   models?: Models;
+  prices?: Prices;
   retry?: RetryPolicy;
   window?: WindowLimits;
   joinMs?: number;
@@ -73,6 +76,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
   const ids = options.ids ?? randomIds();
   const secrets = options.secrets ?? createSecrets();
   makeDataDir(config.dataDir);
+  const owner = readOwnerSettings(config.dataDir);
   const root = packageRoot();
   const store = await openStore(config, root, clock, ids);
   try {
@@ -95,6 +99,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       for (const event of events) bus.publish(event);
     };
     const rosters = openRosters(store);
+    const prices = options.prices ?? openPrices(owner.prices);
     const recovered = await store.recover(MAX_CRASHES);
     if (recovered.value.requeued + recovered.value.failed > 0) log.info(recovered.value, 'interrupted turns recovered');
     const models = options.models ?? registry;
@@ -124,6 +129,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       rosters,
       publish,
       models,
+      meters: openMeters({ store, rosters, prices }),
       tools,
       hashArgs: argsHash,
       retry: options.retry ?? DEFAULT_RETRY,
@@ -135,6 +141,10 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
     });
     const { needChat, silence, ...places } = openPlaces({ store, rosters, engine, clock, ids, publish });
     const talk = openTalk({ store, rosters, engine, bus, clock, ids, publish, needChat, silence });
+    const branches = openBranches({
+      ...{ store, rosters, engine, clock, ids, publish, needChat, silence },
+      rename: places.patchChat,
+    });
     const { watchExpiry, ...decisions } = openDecisions({ store, engine, clock, ids, log, tools, publish });
     const endWatch = watchExpiry();
     const access = openAccess(store, token, ids);
@@ -150,6 +160,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       tokenFile,
       ...places,
       ...talk,
+      ...branches,
       ...decisions,
       ...access,
       async usage(_actor, world) {

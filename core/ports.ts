@@ -3,6 +3,7 @@
  * Every store method is one whole transaction; shared code never holds one open.
  */
 
+export * from './ports/branches.ts';
 export * from './ports/changing.ts';
 export * from './ports/machine.ts';
 export * from './ports/models.ts';

@@ -345,7 +345,7 @@ describe('a failing provider', () => {
       agents: [],
       async *answer() {
         calls++;
-        yield { type: 'toolCall', id: `call${calls}`, name: 'nope', args: {}, raw: '{}' };
+        yield { type: 'toolCall', id: `call${calls}`, name: 'nope', args: { n: calls }, raw: '{}' };
         yield { type: 'finish', stop: 'tool' };
       },
     });
@@ -451,3 +451,31 @@ describe('stop and restart', () => {
     await expect(room.parley.getWorld(OWNER, room.world)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
+
+test('a turn that a fault left running is taken up again, and the chat does not hang', async () => {
+  const first = gate();
+  let calls = 0;
+  room = await openRoom({
+    agents: ['A'],
+    async *answer() {
+      if (++calls === 1) await first.opened;
+      yield { type: 'text', text: `answer ${calls}` };
+      yield { type: 'finish', stop: 'end' };
+    },
+  });
+  await room.say('go');
+  await room.event('turn.started');
+  const { store } = room.parley;
+  const commitTurn = store.commitTurn;
+  store.commitTurn = async () => {
+    store.commitTurn = commitTurn;
+    throw new TypeError('a fault at the worst moment');
+  };
+  first.open();
+  await room.event('turn.done');
+  await room.idle();
+  expect(await last(room)).toBe('A: answer 2');
+  expect((await room.parley.turns(OWNER, room.world, room.chat))[0]).toMatchObject({ state: 'done', attempt: 2 });
+});
+
+const last = async (where: Room) => (await where.texts()).at(-1);

@@ -71,6 +71,8 @@ export interface ChatLedger {
   held: HeldWake[];
   /** Pairs that rest, by their two ids joined with a space, until this time in ms. */
   resting: Record<string, number>;
+  /** Budgets that the room has been told of since, each with the height at which it was reached. */
+  toldBudget?: Partial<Record<LimitName, string>>;
 }
 
 export interface HeldWake {
@@ -81,6 +83,8 @@ export interface HeldWake {
   hop: number;
   from: string;
   limit: LimitName;
+  /** For a budget: where it stood. */
+  budget?: { unit: 'tokens' | 'usd'; max: number };
 }
 
 /** What the store counts for a plan inside its transaction. */
@@ -115,6 +119,7 @@ export interface LimitNotice {
   limit: LimitName;
   used: number;
   max: number;
+  unit?: 'tokens' | 'usd';
   agentId?: AgentId;
   text: string;
 }

@@ -15,6 +15,20 @@ export interface PageQuery {
   after?: number;
   /** At most 500; more is cut. */
   limit: number;
+  /** The path that ends with this message; the active branch where it is left out. */
+  head?: string;
+}
+
+/** What counts against a budget. */
+export interface Amount {
+  tokens: number;
+  usd: number;
+}
+
+/** Running totals that nothing resets, and what `continue` has added to their limits. */
+export interface BudgetTotals {
+  chat: { spent: Amount; granted: Amount };
+  world: { spent: Amount; granted: Amount };
 }
 
 export interface Directory {
@@ -23,7 +37,7 @@ export interface Directory {
   roster(world: string): Promise<Roster | null>;
   listChats(world: string): Promise<Chat[]>;
   getChat(world: string, chat: string): Promise<Chat | null>;
-  /** Rows ascending by seq; the newest page where neither bound is given. */
+  /** Rows of a branch ascending by seq; the newest page where neither bound is given. Throws `not_found` for an unknown head. */
   messages(chat: string, page: PageQuery): Promise<{ messages: Message[]; next: number | null }>;
   getMessage(chat: string, message: string): Promise<Message | null>;
   /** Newest first, at most `limit`. */
@@ -31,6 +45,8 @@ export interface Directory {
   /** True when no turn of the chat is queued or running. */
   isIdle(chat: string): Promise<boolean>;
   usage(world: string): Promise<WorldUsage>;
+  /** Throws AppError `not_found`. */
+  budgetTotals(chat: string): Promise<BudgetTotals>;
   search(world: string, query: string, limit: number): Promise<Message[]>;
 }
 

@@ -1,6 +1,7 @@
 /** Tokens, and the whole store. */
 import type { Role, Token } from '../protocol/entities.ts';
 import type { TokenId } from '../protocol/ids.ts';
+import type { Branches } from './branches.ts';
 import type { Mutations } from './changing.ts';
 import type { Directory, EventLog } from './reading.ts';
 import type { Approvals } from './tools.ts';
@@ -14,6 +15,16 @@ export interface Tokens {
   removeToken(id: string): Promise<boolean>;
 }
 
-export interface Store extends Directory, EventLog, Mutations, TurnQueue, Journal, Commit, Lease, Approvals, Tokens {
+export interface Store
+  extends Directory,
+    EventLog,
+    Mutations,
+    Branches,
+    TurnQueue,
+    Journal,
+    Commit,
+    Lease,
+    Approvals,
+    Tokens {
   close(): Promise<void>;
 }

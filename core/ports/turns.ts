@@ -13,6 +13,7 @@ import type {
   Planned,
   RoutePlan,
 } from './changing.ts';
+import type { Amount } from './reading.ts';
 
 export interface Claim {
   worldId: WorldId;
@@ -30,12 +31,18 @@ export interface TurnWork {
   /** The agent as it was when the turn started; it keeps it across restarts. */
   agent: WorldAgent;
   trigger: { messageId: MessageId; seq: number; reason: WakeReason };
+  /** Id of who woke it. */
+  from: string;
   /** Length of the chain of agent messages that led here; a human's message starts at 0. */
   hop: number;
   /** How many turns this agent has had in this chat, this one included. */
   ordinal: number;
   /** 1 for the first execution; more after a crash or an answered question, which then have a journal. */
   attempt: number;
+  /** Of the chat when the turn started: another one makes void what was read before. */
+  chatRev: number;
+  /** What earlier executions used. */
+  usage: Usage;
 }
 
 export interface TurnQueue {
@@ -46,8 +53,11 @@ export interface TurnQueue {
    * none while the chat is paused. Turns of agents that are gone or inactive end `stopped` on the way.
    */
   next(claim: Claim, n: number): Promise<Changed<TurnWork[]>>;
-  /** Puts a running turn back into the queue, as if this execution had not been; for a worker that shuts down. */
-  abandon(claim: Claim, turn: TurnId): Promise<void>;
+  /**
+   * Puts a running turn back into the queue, as if this execution had not been; for a worker that shuts down. What it
+   * used is counted all the same.
+   */
+  abandon(claim: Claim, turn: TurnId, used: Usage): Promise<void>;
   /** Gives the chat back; false while it has a turn that could start or is running. */
   release(claim: Claim): Promise<boolean>;
 }
@@ -69,8 +79,11 @@ export interface Journal {
   steps(turn: TurnId): Promise<Step[]>;
   /** Written before a step with side effects, with the event that tells of it. */
   begin(claim: Claim, turn: TurnId, step: string, event?: EventDraft): Promise<readonly StoredEvent[]>;
-  /** Several finished steps in one transaction. A step that is done already keeps its first result. */
-  record(claim: Claim, turn: TurnId, steps: readonly StepRecord[]): Promise<readonly StoredEvent[]>;
+  /**
+   * Several finished steps in one transaction. A step that is done already keeps its first result. `used` is added to
+   * the turn, its chat and its world.
+   */
+  record(claim: Claim, turn: TurnId, steps: readonly StepRecord[], used?: Usage): Promise<readonly StoredEvent[]>;
 }
 
 /** How a turn ends. */
@@ -84,6 +97,8 @@ export type TurnOutcome =
       message?: MessageDraft;
       notice?: MessageDraft;
       limits?: readonly LimitNotice[];
+      /** For a budget that was reached: pure; what the ledger becomes and what the room is told. */
+      atBudget?: (ledger: ChatLedger) => { ledger: ChatLedger; limits: readonly LimitNotice[] };
     };
 
 export interface Commit {
@@ -96,13 +111,14 @@ export interface Commit {
   ): Promise<Planned<Posted>>;
   /**
    * Fence check, reply, turn's end, events and next turns in ONE transaction. Up to `start` of the chat's
-   * queued turns are started in it too, as `next` would.
+   * queued turns are started in it too, as `next` would. `used` is what no earlier transaction has counted; it is
+   * added to the turn, its chat and its world.
    */
   commitTurn(
     claim: Claim,
     turn: TurnWork,
     outcome: TurnOutcome,
-    usage: Usage,
+    used: Usage,
     start: number,
   ): Promise<Planned<{ started: TurnWork[] }>>;
   /**
@@ -116,16 +132,28 @@ export interface Commit {
     idem?: Idempotency,
   ): Promise<Changed<Turn>>;
   /**
-   * Goes on after a limit: `grant` is pure and says what the ledger becomes and which held wakes are queued;
-   * null where nothing is held.
+   * Goes on after a limit: `grant` is pure and says what the ledger becomes, which held wakes are queued and what is
+   * added to the budgets; null where nothing is held.
    */
   continueChat(
     world: string,
     chat: string,
-    grant: (ledger: ChatLedger) => { ledger: ChatLedger; wakes: readonly HeldWake[] } | null,
+    grant: (ledger: ChatLedger, granted: Granted) => Continued | null,
   ): Promise<Changed<{ turns: Turn[] }> | null>;
   /** Ends every queued and waiting turn of the chat `stopped` and its pending approvals `cancelled`; running ones are the caller's. */
   dropQueued(world: string, chat: string): Promise<Changed<{ dropped: number }>>;
+}
+
+/** What `continue` has added to a chat's and its world's budget. */
+export interface Granted {
+  chat: Amount;
+  world: Amount;
+}
+
+export interface Continued {
+  ledger: ChatLedger;
+  wakes: readonly HeldWake[];
+  grant: Granted;
 }
 
 /** The claim is no longer this worker's, or the turn has ended: what it did since is refused. */
@@ -136,4 +164,6 @@ export class Fenced extends Error {
 export interface Lease {
   /** Voids claims of earlier processes; running turns go back to the queue, or end failed at the given number of crashes. */
   recover(maxCrashes: number): Promise<Changed<{ requeued: number; failed: number }>>;
+  /** The same for one claimed chat whose owner runs none of its turns: what stands as running was lost by a fault. */
+  reclaim(claim: Claim, maxCrashes: number): Promise<Changed<{ requeued: number; failed: number }>>;
 }

@@ -82,8 +82,9 @@ export const Usage = z.strictObject({
   outputTokens: z.int().nonnegative(),
   cachedTokens: z.int().nonnegative().describe('the part of inputTokens read from the provider’s cache'),
   reasoningTokens: z.int().nonnegative().describe('the part of outputTokens spent on thinking'),
-  usd: z.number().nonnegative(),
+  usd: z.number().nonnegative().describe('0 also where nobody knows the price'),
   calls: z.int().nonnegative(),
+  estimated: z.literal(true).optional().describe('a part was not counted by the provider: UTF-8 bytes ÷ 3'),
 });
 export type Usage = z.infer<typeof Usage>;
 
@@ -138,8 +139,9 @@ export const Notice = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('limit'),
     limit: LimitName,
-    used: z.int(),
-    max: z.int(),
+    used: z.number(),
+    max: z.number(),
+    unit: z.enum(['tokens', 'usd']).optional().describe('of a budget'),
     agentId: AgentId.optional(),
     action: z.literal('continue'),
   }),
@@ -164,6 +166,7 @@ export const Message = z.strictObject({
   usage: Usage.optional(),
   notice: Notice.optional(),
   status: z.enum(['complete', 'stopped', 'failed']),
+  deleted: z.literal(true).optional().describe('what was said is gone'),
   createdAt: Timestamp,
 });
 export type Message = z.infer<typeof Message>;
@@ -180,6 +183,15 @@ export const Chat = z.strictObject({
   updatedAt: Timestamp,
 });
 export type Chat = z.infer<typeof Chat>;
+
+/** One way that a chat went on. The one whose head is the chat's is the active one. */
+export const Branch = z.strictObject({
+  id: z.string(),
+  forkMessageId: MessageId.nullable().describe('the last message that it shares with the branch it grew from'),
+  headId: MessageId.nullable().describe('its last message; read it with `GET …/messages?head=`'),
+  createdAt: Timestamp,
+});
+export type Branch = z.infer<typeof Branch>;
 
 export const TurnState = z.enum(['queued', 'running', 'waiting', 'done', 'silent', 'failed', 'stopped']);
 export type TurnState = z.infer<typeof TurnState>;

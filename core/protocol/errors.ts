@@ -40,6 +40,8 @@ export const ERROR_STATUS = {
   script_failed: 502,
   turn_timeout: 502,
   agent_removed: 409,
+  price_unknown: 409,
+  repeated_call: 502,
   interrupted: 500,
 } as const;
 export type ErrorCode = keyof typeof ERROR_STATUS;

@@ -59,8 +59,9 @@ export const StoredEvent = z.discriminatedUnion('type', [
     'limit.reached',
     z.strictObject({
       limit: LimitName,
-      used: z.int(),
-      max: z.int(),
+      used: z.number(),
+      max: z.number(),
+      unit: z.enum(['tokens', 'usd']).optional().describe('of a budget'),
       agentId: AgentId.optional(),
       messageId: MessageId.describe('the system message that tells the room'),
     }),

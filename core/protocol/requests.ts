@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   AgentSettings,
   Approval,
+  Branch,
   Chat,
   Grant,
   Message,
@@ -36,8 +37,18 @@ export const CreateAgent = AgentSettings.extend({ id: z.string().min(1).max(128)
 export type CreateAgent = z.infer<typeof CreateAgent>;
 export const PatchAgent = patchOf(AgentSettings) as z.ZodType<Partial<AgentSettings>>;
 export const CreateChat = z.strictObject({ title: z.string().trim().max(200).optional() });
-export const PatchChat = z.strictObject({ title: z.string().trim().min(1).max(200).optional() });
+export const PatchChat = z.strictObject({
+  title: z.string().trim().min(1).max(200).optional(),
+  head: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('a message: the branch that ends with it, or else the one that it was said on, becomes the active one'),
+});
 export const PostMessage = z.strictObject({ content: z.string() });
+export const EditMessage = z.strictObject({ content: z.string() });
+export const ForkChat = z.strictObject({ messageId: z.string().min(1).max(128) });
 export const ForwardMessage = z.strictObject({ agentId: z.string().min(1).max(128) });
 export const AnswerApproval = z.strictObject({
   optionId: z.string().max(64).optional(),
@@ -78,6 +89,8 @@ export const PutProvider = z.strictObject({
     .describe('null forgets the stored address'),
 });
 export const TestProvider = z.strictObject({ model: z.string().min(1).max(256).optional() });
+
+export const BranchList = z.strictObject({ branches: z.array(Branch) });
 
 export const WorldDetail = World.extend({ agents: z.array(WorldAgent), chats: z.array(Chat) });
 export type WorldDetail = z.infer<typeof WorldDetail>;

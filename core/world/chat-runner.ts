@@ -4,11 +4,14 @@ import { AppError } from '../protocol/errors.ts';
 import type { StoredEvent } from '../protocol/events.ts';
 import { type ChatWindow, emptyWindow, extendWindow, type WindowLimits } from './context.ts';
 import { type Live, openLive } from './live.ts';
+import type { Meter, Meters } from './meter.ts';
 import type { Slots } from './slots.ts';
 import { DEFAULT_TURN_TIMEOUT_MS, executeTurn, type FinishedTurn, type TurnDeps } from './turn.ts';
 import { TurnAborted } from './turn-outcome.ts';
 
 const PAGE = 500;
+/** A turn that was running at this many crashes is not tried again. */
+export const MAX_CRASHES = 3;
 const MAX_REPLANS = 20;
 /** How many turns beside its own slot's a commit may start; more are started by the next round. */
 const FAN_OUT = 8;
@@ -17,6 +20,7 @@ const STORE_RETRY_MS = 1000;
 
 export interface RunnerDeps extends TurnDeps {
   store: Store;
+  meters: Meters;
   bus: Bus;
   ids: Ids;
   clock: Clock;
@@ -48,10 +52,13 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
   const { store, clock, log } = deps;
   const running = new Map<string, Running>();
   const window = emptyWindow();
+  let windowRev = 0;
   let filling: Promise<void> = Promise.resolve();
   let aborting: TurnAborted['why'] | null = null;
   let poked = true;
   let lost = false;
+  /** Rounds in a row in which the chat could not be released and nothing started. */
+  let barren = 0;
   let closing = false;
   let wakeUp: (() => void) | null = null;
   const wake = () => {
@@ -59,9 +66,13 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
     wakeUp = null;
   };
 
-  /** Brings the window up to what is committed now; one reader at a time. */
-  function fillWindow(): Promise<void> {
+  /** Brings the window up to what is committed now; one reader at a time. What was read at an older revision is void. */
+  function fillWindow(rev: number): Promise<void> {
     filling = filling.then(async () => {
+      if (rev > windowRev) {
+        windowRev = rev;
+        Object.assign(window, emptyWindow());
+      }
       if (window.lastSeq === 0) {
         // The newest part alone: what is older than a full window is never read.
         const newest = await store.messages(claim.chatId, { limit: Math.min(PAGE, deps.window.messages) });
@@ -102,38 +113,40 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
   /** Never rejects: what goes wrong is an outcome, or is logged and leaves the turn to the next start. */
   async function runTurn(work: TurnWork, controller: AbortController, live: Live): Promise<TurnWork[]> {
     const timeoutMs = work.agent.limits.timeoutMs ?? DEFAULT_TURN_TIMEOUT_MS;
+    const meter = deps.meters.open(work);
     const cancelTimeout = clock.after(timeoutMs, () => controller.abort(new TurnAborted('timeout')));
     try {
-      await fillWindow();
+      await fillWindow(work.chatRev);
       const snapshot: ChatWindow = { ...window, entries: window.entries.slice() };
-      const result = await executeTurn(deps, claim, work, snapshot, live, controller.signal);
+      const result = await executeTurn(deps, claim, work, snapshot, live, meter, controller.signal);
       live.end();
       if (result === 'parked') {
         // Only this turn gave up its place; others may take the room.
         poked = true;
         return [];
       }
-      return await commit(work, result, controller.signal);
+      return await commit(work, result, meter, controller.signal);
     } catch (error) {
       live.end();
-      if (error instanceof TurnAborted && error.why === 'shutdown') await abandon(work);
+      if (error instanceof TurnAborted && error.why === 'shutdown') await abandon(work, meter);
       else if (error instanceof Fenced || error instanceof TurnAborted) lost ||= error instanceof Fenced;
       else log.error({ ...fields(work), err: error }, 'a turn could not be ended; it is tried again at the next start');
       return [];
     } finally {
       cancelTimeout();
+      meter.close();
     }
   }
 
-  async function abandon(work: TurnWork): Promise<void> {
+  async function abandon(work: TurnWork, meter: Meter): Promise<void> {
     try {
-      await store.abandon(claim, work.id);
+      await store.abandon(claim, work.id, meter.fresh());
     } catch (error) {
       log.warn({ ...fields(work), err: error }, 'a turn could not be put back; the next start recovers it');
     }
   }
 
-  async function commit(work: TurnWork, result: FinishedTurn, signal: AbortSignal): Promise<TurnWork[]> {
+  async function commit(work: TurnWork, result: FinishedTurn, meter: Meter, signal: AbortSignal): Promise<TurnWork[]> {
     let { outcome } = result;
     for (let replans = 0; replans < MAX_REPLANS; replans++) {
       // Its own slot goes on to the next turn; a few more are taken for a hand-over to several.
@@ -141,8 +154,9 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
       const start = aborting ? 0 : 1 + extra;
       const wanted = outcome;
       try {
-        const committed = await insist(() => store.commitTurn(claim, work, wanted, result.usage, start), signal);
+        const committed = await insist(() => store.commitTurn(claim, work, wanted, meter.fresh(), start), signal);
         if (committed.ok) {
+          meter.stored();
           deps.publish(committed.changed.events);
           const { started } = committed.changed.value;
           if (started.length === start) poked = true;
@@ -182,12 +196,16 @@ export function startRunner(deps: RunnerDeps, claim: Claim, slots: Slots): ChatR
         const started = free === 0 ? [] : await startTurns(free);
         slots.give(free - started.length);
         launch(started);
+        if (started.length > 0) barren = 0;
         if (free === 0 && running.size === 0) await slots.freed();
         poked ||= free === 0 && running.size === 0;
       }
       if (lost || (poked && !aborting)) continue;
       if (running.size === 0 && !aborting) {
         if (await insist(() => store.release(claim))) return;
+        // Work that neither runs nor can start was lost by a fault: it is taken up again, once.
+        if (barren === 1) deps.publish((await insist(() => store.reclaim(claim, MAX_CRASHES))).events);
+        if (barren++ > 1) throw new Error('the chat has turns that cannot start');
         poked = true;
         continue;
       }

@@ -10,7 +10,8 @@ const roster = rosterOf([
   { id: 'bob', name: 'Bob' },
   { id: 'carol', name: 'Carol' },
 ]);
-const defaults: LimitSettings = { turnLimit: 5, hopLimit: 20, pairLimit: 20, chatTurnLimit: 200 };
+const defaults = { turnLimit: 5, hopLimit: 20, pairLimit: 20, chatTurnLimit: 200, budget: null, chatBudget: null };
+const NO_GRANT = { chat: { tokens: 0, usd: 0 }, world: { tokens: 0, usd: 0 } };
 const none: LimitSettings = { turnLimit: null, hopLimit: null, pairLimit: null, chatTurnLimit: null };
 
 interface Case {
@@ -217,12 +218,12 @@ describe('a message of a person', () => {
 
 describe('continue', () => {
   it('has nothing to grant where nothing is held', () => {
-    expect(grantHeld(freshLedger(), defaults)).toBeNull();
+    expect(grantHeld(freshLedger(), defaults, NO_GRANT)).toBeNull();
   });
 
   it('raises the reached limit by its own value, for every agent, and queues what was held', () => {
     const { ledger } = decide({}, freshLedger(), { turns: { alice: 5 } });
-    const granted = grantHeld(ledger, defaults);
+    const granted = grantHeld(ledger, defaults, NO_GRANT);
     expect(granted?.wakes).toEqual(ledger.held);
     expect(granted?.ledger).toEqual({ total: 1, granted: { turnLimit: 5 }, told: [], held: [], resting: {} });
     const next = (turns: number) => decide({ content: '@carol go' }, granted?.ledger, { turns: { carol: turns } });
@@ -235,14 +236,14 @@ describe('continue', () => {
     for (const hop of [20, 40, 60]) {
       const decision = decide({ hop }, ledger);
       expect(decision.limits).toMatchObject([{ limit: 'hopLimit', used: hop, max: hop }]);
-      ledger = grantHeld(decision.ledger, defaults)?.ledger ?? freshLedger();
+      ledger = grantHeld(decision.ledger, defaults, NO_GRANT)?.ledger ?? freshLedger();
     }
     expect(ledger.granted).toEqual({ hopLimit: 60 });
   });
 
   it('ends a rest, and leaves limits alone that hold nothing', () => {
     const { ledger } = decide({}, { ...freshLedger(), told: ['hopLimit'] }, { pairs: { alice: 20 } });
-    expect(grantHeld(ledger, defaults)?.ledger).toMatchObject({
+    expect(grantHeld(ledger, defaults, NO_GRANT)?.ledger).toMatchObject({
       granted: { pairLimit: 20 },
       told: ['hopLimit'],
       resting: {},

@@ -1,16 +1,26 @@
 /** The four counting limits that end loops. Pure: the store counts, time comes in, a new ledger goes out. */
-import type { ChatLedger, Counts, HeldWake, Ignored, LimitNotice, RouteDecision, RoutePlan } from '../ports.ts';
+import type {
+  ChatLedger,
+  Continued,
+  Counts,
+  Granted,
+  HeldWake,
+  Ignored,
+  LimitNotice,
+  RouteDecision,
+  RoutePlan,
+} from '../ports.ts';
 import type { LimitName, WakeReason } from '../protocol/entities.ts';
 import type { AgentId, MessageId } from '../protocol/ids.ts';
+import { type BudgetSettings, grantOf, MAX_HELD } from './budget.ts';
 import { type LimitHit, type LimitSettings, limitNotices, type NoticeContext } from './limit-notices.ts';
 import type { RouteResult } from './router.ts';
 
 export type { LimitSettings };
+export { MAX_HELD };
 
 /** How long a pair of agents rests when it has reached its limit. */
 export const PAIR_REST_MS = 60_000;
-/** The ledger is read and written with every turn; beyond this the oldest held wakes are dropped. */
-export const MAX_HELD = 1000;
 
 export interface PlanInput extends NoticeContext {
   routed: Pick<RouteResult, 'woke' | 'ignored' | 'written'>;
@@ -55,7 +65,7 @@ export function planRoute(input: PlanInput): RoutePlan {
 
 function decide(input: PlanInput, before: ChatLedger, counts: Counts): RouteDecision {
   const { routed, isHuman, hop, nowMs } = input;
-  const ledger = isHuman ? freshLedger() : withoutPastRests(before, nowMs);
+  const ledger = isHuman ? afterHuman(before, routed.woke.length > 0) : withoutPastRests(before, nowMs);
   if (routed.woke.length === 0) {
     return { routing: { woke: [], ignored: [...routed.ignored] }, wakes: [], ledger, limits: [] };
   }
@@ -130,6 +140,14 @@ function reached(input: PlanInput, ledger: ChatLedger, counts: Counts, agentId: 
   return rests ? { limit: 'pairLimit', used: Math.max(exchanged, 0), max, agentId } : hit('pairLimit', exchanged);
 }
 
+/**
+ * A person's message begins every count anew. What a budget holds back still waits for `continue`, which nothing else
+ * grants, unless the message gives agents something new to do.
+ */
+function afterHuman(before: ChatLedger, wakesSomeone: boolean): ChatLedger {
+  return { ...freshLedger(), held: wakesSomeone ? [] : before.held.filter(({ budget }) => budget !== undefined) };
+}
+
 /** A rest that is over is forgotten, and with the last one that the room was told of it: the next is news. */
 function withoutPastRests(ledger: ChatLedger, nowMs: number): ChatLedger {
   const all = Object.entries(ledger.resting);
@@ -146,8 +164,9 @@ function withoutPastRests(ledger: ChatLedger, nowMs: number): ChatLedger {
  */
 export function grantHeld(
   ledger: ChatLedger,
-  settings: LimitSettings,
-): { ledger: ChatLedger; wakes: readonly HeldWake[] } | null {
+  settings: LimitSettings & BudgetSettings,
+  grantedSoFar: Granted,
+): Continued | null {
   if (ledger.held.length === 0) return null;
   const limits = new Set(ledger.held.map(({ limit }) => limit));
   const granted = { ...ledger.granted };
@@ -157,12 +176,14 @@ export function grantHeld(
   }
   return {
     ledger: {
-      total: ledger.total + ledger.held.length,
+      // A turn that a budget ended was counted when it began.
+      total: ledger.total + ledger.held.filter(({ budget }) => !budget).length,
       granted,
       told: ledger.told.filter((limit: LimitName) => !limits.has(limit)),
       held: [],
       resting: limits.has('pairLimit') ? {} : ledger.resting,
     },
     wakes: ledger.held,
+    grant: grantOf(ledger.held, settings, grantedSoFar),
   };
 }

@@ -1,8 +1,10 @@
 import type { Clock, Log, Model, ModelPart, ModelRequest, TokenUsage } from '../ports.ts';
-import { ModelError } from '../protocol/errors.ts';
+import { type ErrorCode, ModelError } from '../protocol/errors.ts';
 import { MAX_MESSAGE_BYTES } from '../protocol/requests.ts';
+import { promptTokens } from './budget.ts';
 import { estimateTokens } from './context.ts';
 import type { Live } from './live.ts';
+import type { Reservation } from './meter.ts';
 
 /** How a failing provider is tried again inside one turn. All times in milliseconds. */
 export interface RetryPolicy {
@@ -27,8 +29,8 @@ export interface CallOptions {
   live: Live;
   retry: RetryPolicy;
   signal: AbortSignal;
-  /** Counts every attempt, the failed ones too. */
-  onUsage(usage: TokenUsage): void;
+  /** Called before every attempt; where it throws, none is made. */
+  reserve(request: ModelRequest): Promise<Reservation>;
 }
 
 /**
@@ -58,14 +60,26 @@ export async function callModel(model: Model, request: ModelRequest, options: Ca
   }
 }
 
+/** Errors with which a provider refuses a call before it works on it: nothing is charged. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  ...(['missing_api_key', 'provider_unknown', 'provider_auth', 'provider_invalid_request'] as const),
+  ...(['provider_rate_limited', 'provider_overloaded', 'provider_unreachable'] as const),
+  ...(['script_invalid', 'script_failed'] as const),
+]);
+const NOTHING: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 });
+
 async function readAnswer(model: Model, request: ModelRequest, options: CallOptions): Promise<ModelAnswer> {
   const { live, signal } = options;
+  signal.throwIfAborted();
+  const reservation = await options.reserve(request);
   const answer = { text: '', reasoning: '' };
   const toolCalls: ModelAnswer['toolCalls'] = [];
   let finish: ModelAnswer['finish'] | null = null;
+  let wasRefused = false;
   let bytes = 0;
   const before = live.text();
   try {
+    signal.throwIfAborted();
     for await (const part of model.stream(request, signal)) {
       signal.throwIfAborted();
       switch (part.type) {
@@ -94,8 +108,14 @@ async function readAnswer(model: Model, request: ModelRequest, options: CallOpti
           break;
       }
     }
+  } catch (error) {
+    const isEmpty = answer.text === '' && answer.reasoning === '' && toolCalls.length === 0;
+    wasRefused = isEmpty && error instanceof ModelError && REFUSALS.has(error.code);
+    throw error;
   } finally {
-    options.onUsage(finish?.usage ?? estimate(request, answer));
+    if (finish?.usage) reservation.settle(finish.usage, false);
+    else if (wasRefused) reservation.settle(NOTHING, false);
+    else reservation.settle(estimate(request, answer, toolCalls), true);
   }
   if (!finish) {
     throw new ModelError('provider_stream_broken', 'the provider’s answer ended in the middle', { retryable: true });
@@ -106,12 +126,17 @@ async function readAnswer(model: Model, request: ModelRequest, options: CallOpti
   return { ...answer, toolCalls, finish };
 }
 
-/** For providers that do not count, and for calls that broke. A call that got nothing back cost nothing known. */
-function estimate(request: ModelRequest, answer: { text: string; reasoning: string }): TokenUsage {
-  const outputTokens = estimateTokens(answer.text + answer.reasoning);
-  if (outputTokens === 0) return { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
-  let inputTokens = estimateTokens(request.system);
-  for (const message of request.messages)
-    inputTokens += estimateTokens('content' in message ? message.content : JSON.stringify(message.results));
-  return { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: estimateTokens(answer.reasoning) };
+/** For providers that do not count, and for calls that broke: what was sent and what came back. */
+function estimate(
+  request: ModelRequest,
+  answer: { text: string; reasoning: string },
+  toolCalls: ModelAnswer['toolCalls'],
+): TokenUsage {
+  const calls = toolCalls.map((call) => call.name + call.raw).join('');
+  return {
+    inputTokens: promptTokens(request),
+    outputTokens: estimateTokens(answer.text + answer.reasoning + calls),
+    cachedTokens: 0,
+    reasoningTokens: estimateTokens(answer.reasoning),
+  };
 }

@@ -2,6 +2,7 @@ import type { Ids, Log, MessageDraft, TurnOutcome, TurnWork } from '../ports.ts'
 import type { Sender, Usage, WorldAgent } from '../protocol/entities.ts';
 import { AppError, ModelError } from '../protocol/errors.ts';
 import type { MessageId } from '../protocol/ids.ts';
+import { type Breach, BudgetReached, breachText, holdAtBudget } from './budget.ts';
 import type { Live } from './live.ts';
 
 /** Why a turn was aborted; the reason of its signal. */
@@ -49,24 +50,30 @@ export function partialMessage(
   };
 }
 
+export interface Failing {
+  live: Live;
+  /** Text of earlier executions, which is not in `live`. */
+  replayed: string;
+  usage: Usage;
+  signal: AbortSignal;
+}
+
 /** How a turn ends that was aborted or failed. Rethrows an abort that leaves the turn to others. */
-export function failure(
-  deps: OutcomeDeps,
-  work: TurnWork,
-  live: Live,
-  usage: Usage,
-  error: unknown,
-  signal: AbortSignal,
-): TurnOutcome {
+export function failure(deps: OutcomeDeps, work: TurnWork, failing: Failing, error: unknown): TurnOutcome {
+  const { live, signal } = failing;
   const aborted = signal.aborted ? (signal.reason as unknown) : error;
   live.end();
+  const said = [failing.replayed, live.text()].filter((text) => text !== '').join('\n\n');
   const partial = (status: 'failed' | 'stopped') =>
-    partialMessage(deps, work, work.trigger.messageId, live.text(), status, usage);
+    partialMessage(deps, work, work.trigger.messageId, said, status, failing.usage);
   if (aborted instanceof TurnAborted) {
     if (aborted.why === 'shutdown' || aborted.why === 'fenced') throw aborted;
     if (aborted.why === 'stopped') {
       return { state: 'stopped', error: { code: 'stopped', message: 'stopped by a person' }, ...partial('stopped') };
     }
+  }
+  if (error instanceof BudgetReached && !signal.aborted) {
+    return { ...refused(work, error.breach), ...partial('failed') };
   }
   const cause =
     aborted instanceof TurnAborted
@@ -86,9 +93,23 @@ export function failure(
     notice: {
       id: deps.ids.make('m') as MessageId,
       sender: { kind: 'system', id: 'system', name: 'system' },
+      // The part that was said carries what the turn used; without one the notice does.
+      ...(said.trim() === '' && failing.usage.calls > 0 ? { usage: failing.usage } : {}),
       content: `${work.agent.displayName ?? work.agent.name} could not answer: ${cause.message.replace(/[.\s]+$/u, '')}${tried}${/[?!]$/u.test(cause.message) && tried === '' ? '' : '.'}`,
       notice: { kind: 'turn_failed', turnId: work.id, agentId: work.agentId, error: cause.code },
       status: 'complete',
     },
+  };
+}
+
+/** A turn whose next call could go beyond a budget: the room hears of it, and `continue` wakes the agent again. */
+function refused(work: TurnWork, breach: Breach): Extract<TurnOutcome, { state: 'failed' | 'stopped' }> {
+  const text = breachText(breach, senderOf(work.agent).name);
+  const { agentId, hop, from } = work;
+  const { messageId, seq, reason } = work.trigger;
+  return {
+    state: 'failed',
+    error: { code: 'limit', message: text },
+    atBudget: (ledger) => holdAtBudget(ledger, breach, { messageId, seq, agentId, reason, hop, from }, text),
   };
 }

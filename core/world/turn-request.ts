@@ -38,7 +38,7 @@ export async function prepareRequest(
   if (agent.temperature !== null) request.temperature = agent.temperature;
   if (agent.reasoningEffort !== null && agent.reasoningEffort !== 'inherit')
     request.reasoningEffort = agent.reasoningEffort;
-  return { model: await deps.models.resolve(provider), request };
+  return { model: await deps.models.resolve(provider), provider, request };
 }
 
 /** A model name belongs to its provider: an agent that names a provider never gets the world's model of another. */

@@ -9,17 +9,17 @@ import type {
   ModelMessage,
   Models,
   RoutePlan,
-  TokenUsage,
   TurnOutcome,
   TurnWork,
 } from '../ports.ts';
 import type { Message, ToolCall, Usage } from '../protocol/entities.ts';
-import { EMPTY_USAGE } from '../protocol/entities.ts';
 import { AppError } from '../protocol/errors.ts';
 import type { MessageId } from '../protocol/ids.ts';
 import type { ChatWindow } from './context.ts';
 import type { Live } from './live.ts';
+import type { Meter } from './meter.ts';
 import { callModel, type ModelAnswer, type RetryPolicy } from './model-call.ts';
+import { watchRepeats } from './repeated-calls.ts';
 import type { Rosters } from './rosters.ts';
 import { planAgentMessage } from './routing.ts';
 import { type BatchDeps, runBatch } from './tool-batch.ts';
@@ -41,14 +41,12 @@ export interface TurnDeps extends BatchDeps {
 /** A finished model call with tool calls, as the journal keeps it. */
 interface ModelStep {
   answer: ModelAnswer;
-  usage: Usage;
 }
 
 /** What a finished execution wants to commit; `parked`: the turn waits for a person and this execution is over. `replan` makes the plan anew on a fresh roster. */
 export type TurnResult = 'parked' | FinishedTurn;
 export interface FinishedTurn {
   outcome: TurnOutcome;
-  usage: Usage;
   replan?: () => Promise<RoutePlan>;
 }
 
@@ -62,45 +60,53 @@ export async function executeTurn(
   work: TurnWork,
   window: ChatWindow,
   live: Live,
+  meter: Meter,
   signal: AbortSignal,
 ): Promise<TurnResult> {
-  const usage: Usage = { ...EMPTY_USAGE };
   const said: string[] = [];
+  const replayed: string[] = [];
+  const repeats = watchRepeats(deps.hashArgs);
   const toolCalls: ToolCall[] = [];
   let reasoning = '';
   try {
     const roster = await deps.rosters.get(work.worldId);
     const trigger = await findTrigger(deps, work, window);
-    const { model, request } = await prepareRequest(deps, work, roster, window, trigger);
+    const { model, provider, request } = await prepareRequest(deps, work, roster, window, trigger);
     // A first execution has no journal; one that went on after a question or a crash has.
     const journal = work.attempt > 1 ? await deps.store.steps(work.id) : [];
     const approvals = work.attempt > 1 ? await deps.store.approvalsOf(work.id) : [];
     const maxIterations = work.agent.limits.maxIterations ?? DEFAULT_MAX_ITERATIONS;
 
     for (let iteration = 0; iteration < maxIterations; iteration++) {
+      repeats.throwIfRepeated();
       const step = `model:${iteration}`;
       const known = journal.find((entry) => entry.name === step && entry.status === 'done')?.result as
         | ModelStep
         | undefined;
-      const spent: Usage = { ...EMPTY_USAGE };
       const answer =
         known?.answer ??
         (await callModel(model, request, {
           ...deps,
           live,
           signal,
-          onUsage: (tokens) => addTokens(spent, usage, tokens),
+          reserve: (attempt) => meter.reserve(provider, attempt),
         }));
-      if (known) addUsage(usage, known.usage);
       if (answer.text !== '') said.push(answer.text);
+      if (known && answer.text !== '') replayed.push(answer.text);
       reasoning =
         answer.reasoning === '' ? reasoning : `${reasoning}${reasoning === '' ? '' : '\n\n'}${answer.reasoning}`;
       if (answer.toolCalls.length === 0) {
-        return await reply(deps, work, trigger, { content: said.join('\n\n'), reasoning, toolCalls, usage });
+        return await reply(deps, work, trigger, {
+          content: said.join('\n\n'),
+          reasoning,
+          toolCalls,
+          usage: meter.total(),
+        });
       }
       if (!known) {
-        const result: ModelStep = { answer, usage: spent };
-        deps.publish(await deps.store.record(claim, work.id, [{ step, result }]));
+        const result: ModelStep = { answer };
+        deps.publish(await deps.store.record(claim, work.id, [{ step, result }], meter.fresh()));
+        meter.stored();
       }
       const batch = await runBatch(deps, {
         ...{ claim, work, iteration, journal, approvals, signal },
@@ -117,17 +123,17 @@ export async function executeTurn(
           args: call.args ?? {},
           ...(result ? { result: { content: result.content, isError: result.isError } } : {}),
         });
+        if (result) repeats.note(call, result.isError);
       }
       request.messages = [...request.messages, ...toolExchange(answer, results)];
       const last = results.at(-1);
       if (last) request.scene = { ...request.scene, toolResult: last.content };
     }
     return {
-      usage,
       outcome: {
         state: 'failed',
         error: { code: 'limit', message: `reached ${maxIterations} model calls without an answer` },
-        ...partialMessage(deps, work, trigger.id, said.join('\n\n'), 'failed', usage),
+        ...partialMessage(deps, work, trigger.id, said.join('\n\n'), 'failed', meter.total()),
         limits: [
           {
             limit: 'maxIterations',
@@ -140,7 +146,8 @@ export async function executeTurn(
       },
     };
   } catch (error) {
-    return { usage, outcome: failure(deps, work, live, usage, error, signal) };
+    const failing = { live, replayed: replayed.join('\n\n'), usage: meter.total(), signal };
+    return { outcome: failure(deps, work, failing, error) };
   }
 }
 
@@ -148,19 +155,6 @@ function callOf(answer: ModelAnswer, index: number): { id: string; name: string 
   const call = answer.toolCalls[index];
   if (!call) throw new Error('a batch has more results than calls');
   return { id: call.id, name: call.name };
-}
-
-function addTokens(step: Usage, turn: Usage, tokens: TokenUsage): void {
-  for (const usage of [step, turn]) addUsage(usage, { ...tokens, usd: 0, calls: 1 });
-}
-
-function addUsage(to: Usage, usage: Usage): void {
-  to.calls += usage.calls;
-  to.inputTokens += usage.inputTokens;
-  to.outputTokens += usage.outputTokens;
-  to.cachedTokens += usage.cachedTokens;
-  to.reasoningTokens += usage.reasoningTokens;
-  to.usd += usage.usd;
 }
 
 async function findTrigger(deps: TurnDeps, work: TurnWork, window: ChatWindow): Promise<Message> {
@@ -209,7 +203,7 @@ async function reply(
       nowMs: deps.clock.now(),
     });
   const { published, plan } = await planOnce();
-  if (published.trim() === '') return { usage, outcome: { state: 'silent' } };
+  if (published.trim() === '') return { outcome: { state: 'silent' } };
   const message: MessageDraft = {
     id,
     sender: senderOf(work.agent),
@@ -222,7 +216,6 @@ async function reply(
     status: 'complete',
   };
   return {
-    usage,
     outcome: { state: 'done', message, plan },
     replan: async () => {
       deps.rosters.drop(work.worldId);

@@ -36,7 +36,7 @@ export function chatRoutes(app: ServerApp, parley: Parley): void {
   endpoint(app, {
     method: 'patch',
     path: '/api/v1/worlds/:world/chats/:chat',
-    summary: 'Rename a chat',
+    summary: 'Rename a chat, or make another of its branches the active one',
     tag,
     body: PatchChat,
     answer: { status: 200, schema: Chat },

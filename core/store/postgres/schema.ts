@@ -152,6 +152,8 @@ export const turns = pgTable(
     reasoningTokens: count('reasoning_tokens').notNull().default(0),
     usd: doublePrecision('usd').notNull().default(0),
     calls: integer('calls').notNull().default(0),
+    /** Calls that the provider did not count. */
+    estimated: integer('estimated').notNull().default(0),
     queuedAt: at('queued_at').notNull(),
     startedAt: at('started_at'),
     endedAt: at('ended_at'),

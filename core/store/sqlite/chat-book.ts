@@ -174,7 +174,10 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
     },
     addLimits(limits) {
       for (const limit of limits) {
-        const agent = limit.agentId === undefined ? {} : { agentId: limit.agentId };
+        const more = {
+          ...(limit.agentId === undefined ? {} : { agentId: limit.agentId }),
+          ...(limit.unit === undefined ? {} : { unit: limit.unit }),
+        };
         const message = addMessage(
           {
             id: ids.make('m') as MessageId,
@@ -185,7 +188,7 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
               limit: limit.limit,
               used: limit.used,
               max: limit.max,
-              ...agent,
+              ...more,
               action: 'continue',
             },
             status: 'complete',
@@ -197,14 +200,15 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
           event: {
             type: 'limit.reached',
             chat: message.chatId,
-            data: { limit: limit.limit, used: limit.used, max: limit.max, ...agent, messageId: message.id },
+            data: { limit: limit.limit, used: limit.used, max: limit.max, ...more, messageId: message.id },
           },
         });
       }
     },
     close() {
       run(
-        'update chats set title = ?, head = ?, branch = ?, rev = ?, next_seq = ?, human_seq = ?, ledger = ?, updated_at = ? where id = ?',
+        `update chats set title = ?, head = ?, branch = ?, rev = ?, next_seq = ?, human_seq = ?, ledger = ?, spent_tokens = ?,
+           spent_usd = ?, granted_tokens = ?, granted_usd = ?, updated_at = ? where id = ?`,
         chat.title,
         chat.head,
         chat.branch,
@@ -212,6 +216,10 @@ export function openBook(session: Session, chat: ChatRow): ChatBook {
         chat.next_seq,
         chat.human_seq,
         JSON.stringify(book.ledger),
+        chat.spent_tokens,
+        chat.spent_usd,
+        chat.granted_tokens,
+        chat.granted_usd,
         now,
         chat.id,
       );

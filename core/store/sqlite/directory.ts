@@ -1,6 +1,8 @@
 import type { Directory, EventLog } from '../../ports.ts';
 import { EMPTY_USAGE, type Usage } from '../../protocol/entities.ts';
+import { AppError } from '../../protocol/errors.ts';
 import { MAX_PAGE } from '../../protocol/requests.ts';
+import { type BranchPaths, readPath } from './branch-paths.ts';
 import {
   type ChatRow,
   type EventRow,
@@ -20,7 +22,7 @@ import type { Session } from './session.ts';
 const clamp = (limit: number) => Math.max(1, Math.min(MAX_PAGE, Math.floor(limit)));
 
 /** The reading half of the store. */
-export function sqliteDirectory(session: Session): Directory & EventLog {
+export function sqliteDirectory(session: Session, paths: BranchPaths): Directory & EventLog {
   const { one, all } = session;
   const findWorld = (world: string) => one<WorldRow>('select * from worlds where id = ?', world);
   return {
@@ -45,26 +47,8 @@ export function sqliteDirectory(session: Session): Directory & EventLog {
       return row ? toChat(row) : null;
     },
     async messages(chat, page) {
-      const limit = clamp(page.limit);
-      if (page.after !== undefined && page.before === undefined) {
-        const rows = all<{ body: string }>(
-          'select body from messages where chat_id = ? and seq > ? order by seq limit ?',
-          chat,
-          page.after,
-          limit,
-        );
-        return { messages: rows.map((row) => toMessage(row.body)), next: null };
-      }
-      const rows = all<{ seq: number; body: string }>(
-        'select seq, body from messages where chat_id = ? and seq < ? and seq > ? order by seq desc limit ?',
-        chat,
-        page.before ?? Number.MAX_SAFE_INTEGER,
-        page.after ?? 0,
-        limit + 1,
-      );
-      const more = rows.length > limit;
-      const kept = rows.slice(0, limit).reverse();
-      return { messages: kept.map((row) => toMessage(row.body)), next: more ? (kept[0]?.seq ?? null) : null };
+      const path = page.head === undefined ? paths.active(chat) : paths.upTo(chat, page.head);
+      return readPath(session, chat, path, { ...page, limit: clamp(page.limit) });
     },
     async getMessage(chat, message) {
       const row = one<{ body: string }>('select body from messages where id = ? and chat_id = ?', message, chat);
@@ -84,7 +68,7 @@ export function sqliteDirectory(session: Session): Directory & EventLog {
       const sums = all<TurnRow>(
         `select agent_id, chat_id, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
            sum(cached_tokens) as cached_tokens, sum(reasoning_tokens) as reasoning_tokens, sum(usd) as usd,
-           sum(calls) as calls from turns where world_id = ? group by agent_id, chat_id`,
+           sum(calls) as calls, sum(estimated) as estimated from turns where world_id = ? group by agent_id, chat_id`,
         world,
       );
       const agents = new Map<string, Usage>();
@@ -97,6 +81,19 @@ export function sqliteDirectory(session: Session): Directory & EventLog {
         chats.set(row.chat_id, addUsage(chats.get(row.chat_id) ?? EMPTY_USAGE, usage));
       }
       return { total, agents: Object.fromEntries(agents), chats: Object.fromEntries(chats) };
+    },
+    async budgetTotals(chat) {
+      const row = one<Record<'ct' | 'cu' | 'cgt' | 'cgu' | 'wt' | 'wu' | 'wgt' | 'wgu', number>>(
+        `select c.spent_tokens as ct, c.spent_usd as cu, c.granted_tokens as cgt, c.granted_usd as cgu,
+           w.spent_tokens as wt, w.spent_usd as wu, w.granted_tokens as wgt, w.granted_usd as wgu
+         from chats c join worlds w on w.id = c.world_id where c.id = ?`,
+        chat,
+      );
+      if (!row) throw new AppError('not_found', `there is no chat ${JSON.stringify(chat)}`);
+      return {
+        chat: { spent: { tokens: row.ct, usd: row.cu }, granted: { tokens: row.cgt, usd: row.cgu } },
+        world: { spent: { tokens: row.wt, usd: row.wu }, granted: { tokens: row.wgt, usd: row.wgu } },
+      };
     },
     search: (world, query, limit) => searchMessages(session, world, query, clamp(limit)),
     async read(world, after, limit) {
@@ -122,5 +119,6 @@ function addUsage(a: Usage, b: Usage): Usage {
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     usd: a.usd + b.usd,
     calls: a.calls + b.calls,
+    ...(a.estimated || b.estimated ? { estimated: true } : {}),
   };
 }

@@ -1,8 +1,11 @@
 import type { Clock, Ids, Store } from '../../ports.ts';
 import { sqliteApprovals } from './approvals.ts';
+import { openBranchPaths } from './branch-paths.ts';
+import { sqliteBranches } from './branches.ts';
 import { type OpenOptions, openDatabase } from './database.ts';
 import { sqliteDirectory } from './directory.ts';
 import { sqliteMutations } from './mutations.ts';
+import { sqliteRecovery } from './recovery.ts';
 import { openSession } from './session.ts';
 import { sqliteTokens } from './tokens.ts';
 import { sqliteTurns } from './turns.ts';
@@ -21,11 +24,14 @@ export interface SqliteStore extends Store {
 export async function openSqliteStore(options: OpenOptions & { clock: Clock; ids: Ids }): Promise<SqliteStore> {
   const { db, isNew } = await openDatabase(options);
   const session = openSession(db, options.clock, options.ids);
+  const paths = openBranchPaths(session);
   return {
     isNew,
-    ...sqliteDirectory(session),
+    ...sqliteDirectory(session, paths),
+    ...sqliteBranches(session, paths),
     ...sqliteMutations(session),
     ...sqliteTurns(session),
+    ...sqliteRecovery(session),
     ...sqliteApprovals(session),
     ...sqliteTokens(session),
     counters: () => ({ ...session.counters }),

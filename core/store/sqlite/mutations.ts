@@ -217,6 +217,10 @@ export function sqliteMutations(session: Session): Mutations {
           ledger: JSON.stringify(emptyLedger()),
           branch: 0,
           rev: 0,
+          spent_tokens: 0,
+          spent_usd: 0,
+          granted_tokens: 0,
+          granted_usd: 0,
           created_at: now,
           updated_at: now,
         };

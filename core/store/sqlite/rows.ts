@@ -1,6 +1,6 @@
 import type { ChatLedger } from '../../ports.ts';
 import type { Chat, Message, Turn, Usage, WakeReason, World, WorldAgent } from '../../protocol/entities.ts';
-import { WorldSettings } from '../../protocol/entities.ts';
+import { AgentSettings, WorldSettings } from '../../protocol/entities.ts';
 import type { StoredEvent } from '../../protocol/events.ts';
 import type { AgentId, ChatId, MessageId, TurnId, WorldId } from '../../protocol/ids.ts';
 
@@ -25,6 +25,10 @@ export interface ChatRow {
   branch: number;
   /** Raised where what was read of the chat before no longer holds. */
   rev: number;
+  spent_tokens: number;
+  spent_usd: number;
+  granted_tokens: number;
+  granted_usd: number;
   created_at: number;
   updated_at: number;
 }
@@ -52,6 +56,7 @@ export interface TurnRow {
   reasoning_tokens: number;
   usd: number;
   calls: number;
+  estimated: number;
   queued_at: number;
   started_at: number | null;
   ended_at: number | null;
@@ -74,7 +79,9 @@ export function toWorld(row: WorldRow): World {
   return { ...settings, id: row.id as WorldId, createdAt: iso(row.created_at), updatedAt: iso(row.updated_at) };
 }
 
-export const toAgent = (body: string): WorldAgent => JSON.parse(body) as WorldAgent;
+const AGENT_DEFAULTS = AgentSettings.parse({ name: 'agent' });
+/** An agent written before a field existed gets its default. */
+export const toAgent = (body: string): WorldAgent => ({ ...AGENT_DEFAULTS, ...(JSON.parse(body) as WorldAgent) });
 export const toMessage = (body: string): Message => JSON.parse(body) as Message;
 export const toLedger = (json: string): ChatLedger => JSON.parse(json) as ChatLedger;
 
@@ -93,7 +100,10 @@ export function toChat(row: ChatRow): Chat {
 }
 
 export function toUsage(
-  row: Pick<TurnRow, 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'reasoning_tokens' | 'usd' | 'calls'>,
+  row: Pick<
+    TurnRow,
+    'input_tokens' | 'output_tokens' | 'cached_tokens' | 'reasoning_tokens' | 'usd' | 'calls' | 'estimated'
+  >,
 ): Usage {
   return {
     inputTokens: row.input_tokens,
@@ -102,6 +112,7 @@ export function toUsage(
     reasoningTokens: row.reasoning_tokens,
     usd: row.usd,
     calls: row.calls,
+    ...(row.estimated > 0 ? { estimated: true as const } : {}),
   };
 }
 

@@ -151,6 +151,8 @@ export const turns = sqliteTable(
     reasoningTokens: integer('reasoning_tokens').notNull().default(0),
     usd: real('usd').notNull().default(0),
     calls: integer('calls').notNull().default(0),
+    /** Calls that the provider did not count. */
+    estimated: integer('estimated').notNull().default(0),
     queuedAt: at('queued_at').notNull(),
     startedAt: at('started_at'),
     endedAt: at('ended_at'),

@@ -6,7 +6,7 @@ const SLICE = 500;
 const PLACE = 'search_rowid';
 
 /**
- * Full text over a world. The index is brought up to date when somebody searches, in slices that leave the
+ * Full text over the active branches of a world's chats. The index is brought up to date when somebody searches, in slices that leave the
  * event loop free, so that posting a message pays nothing for it.
  */
 export async function searchMessages(
@@ -24,8 +24,14 @@ export async function searchMessages(
   // Every word is quoted: the query language of the index is not for people.
   const match = words.map((word, index) => (index === words.length - 1 ? `"${word}"*` : `"${word}"`)).join(' ');
   const rows = session.all<{ body: string }>(
-    `select m.body from message_search s join messages m on m.rowid = s.message_rowid
-     where s.message_search match ? and s.world_id = ? and m.world_id = s.world_id order by rank limit ?`,
+    `select m.body from message_search s join messages m on m.rowid = s.message_rowid join chats c on c.id = m.chat_id
+     where s.message_search match ? and s.world_id = ? and m.world_id = s.world_id and (m.branch = c.branch or exists (
+       with recursive up(id, fork_seq) as (
+         select parent, fork_seq from branches b where b.chat_id = c.id and b.id = c.branch and c.branch <> 0
+         union all
+         select b.parent, b.fork_seq from up join branches b on b.chat_id = c.id and b.id = up.id where up.id <> 0)
+       select 1 from up where up.id = m.branch and up.fork_seq >= m.seq))
+     order by rank limit ?`,
     `content : (${match})`,
     world,
     limit,
@@ -44,7 +50,8 @@ function indexSlice(session: Session): boolean {
     );
     for (const row of rows) {
       session.run(
-        'insert into message_search (content, world_id, message_rowid) values (?, ?, ?)',
+        'insert into message_search (rowid, content, world_id, message_rowid) values (?, ?, ?, ?)',
+        row.rowid,
         row.content,
         row.world_id,
         row.rowid,
@@ -59,6 +66,12 @@ function indexSlice(session: Session): boolean {
     );
     return rows.length === SLICE;
   });
+}
+
+/** Takes what one message said out of the index; its row stays. For use inside a transaction. */
+export function forgetMessage(session: Session, id: string): void {
+  if (!session.one('select 1 from meta where key = ?', PLACE)) return;
+  session.run('delete from message_search where rowid = (select rowid from messages where id = ?)', id);
 }
 
 /** Deletes messages and what the index has of them. For use inside a transaction. */

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import type { Clock, Ids } from '../../ports.ts';
+import type { Amount, Clock, Ids } from '../../ports.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { EventDraft, StoredEvent } from '../../protocol/events.ts';
 import type { WorldId } from '../../protocol/ids.ts';
@@ -17,8 +17,8 @@ export interface Session {
   run(sql: string, ...values: unknown[]): number;
   /** Runs `work` in one IMMEDIATE transaction. `work` is synchronous. */
   transaction<T>(work: () => T): T;
-  /** Writes events under the world's next seqs, in order; call it once, last, in a transaction. */
-  append(world: string, drafts: readonly Draft[]): StoredEvent[];
+  /** Writes events under the world's next seqs, in order, and adds what was spent; call it once, last, in a transaction. */
+  append(world: string, drafts: readonly Draft[], spent?: Amount): StoredEvent[];
   close(): void;
 }
 
@@ -30,6 +30,7 @@ export interface Draft {
 
 const EVENT_COLUMNS = 7;
 const MAX_ROWS = 8;
+const NOTHING: Amount = { tokens: 0, usd: 0 };
 
 /** Wraps an open database. Statements are prepared once, by their text. */
 export function openSession(db: Database.Database, clock: Clock, ids: Ids): Session {
@@ -58,11 +59,14 @@ export function openSession(db: Database.Database, clock: Clock, ids: Ids): Sess
   const run = (sql: string, ...values: unknown[]) => guarded(() => prepare(sql).run(...values).changes);
   const one = <T>(sql: string, ...values: unknown[]) => guarded(() => prepare(sql).get(...values) as T | undefined);
 
-  function append(world: string, drafts: readonly Draft[]): StoredEvent[] {
-    if (drafts.length === 0) return [];
+  function append(world: string, drafts: readonly Draft[], spent: Amount = NOTHING): StoredEvent[] {
+    if (drafts.length === 0 && spent.tokens === 0 && spent.usd === 0) return [];
     const row = one<{ first: number }>(
-      'update worlds set next_seq = next_seq + ? where id = ? returning next_seq - ? as first',
+      `update worlds set next_seq = next_seq + ?, spent_tokens = spent_tokens + ?, spent_usd = spent_usd + ?
+       where id = ? returning next_seq - ? as first`,
       drafts.length,
+      spent.tokens,
+      spent.usd,
       world,
       drafts.length,
     );

@@ -1,9 +1,8 @@
-import type { Claim, Commit, Journal, Lease, Step, TurnQueue, TurnWork } from '../../ports.ts';
+import type { Claim, Commit, Journal, Step, TurnQueue, TurnWork } from '../../ports.ts';
 import { Fenced } from '../../ports.ts';
-import { EMPTY_ROUTING, type Sender, type WorldAgent } from '../../protocol/entities.ts';
+import { EMPTY_ROUTING, type WorldAgent } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
-import type { StoredEvent } from '../../protocol/events.ts';
-import type { ChatId, MessageId, WorldId } from '../../protocol/ids.ts';
+import type { ChatId, WorldId } from '../../protocol/ids.ts';
 import type { Posted } from '../../protocol/requests.ts';
 import { cancelPending } from './approvals.ts';
 import { openBook } from './chat-book.ts';
@@ -12,15 +11,14 @@ import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
 import type { Draft, Session } from './session.ts';
 import { ADD_USED, addGrant, amountOf, countUsed, grantedSoFar, usedValues } from './spending.ts';
 
-const SYSTEM: Sender = { kind: 'system', id: 'system', name: 'system' };
 const OPEN = "state in ('queued', 'running', 'waiting')";
 const MAX_SNAPSHOTS = 2000;
 
 type ClaimedChat = ChatRow & { roster_rev: number };
 
 /** Turns: the queue, the journal, and the transactions that end one turn and begin the next. */
-export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Lease {
-  const { one, all, run, clock, ids, transaction, append } = session;
+export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
+  const { one, all, run, clock, transaction, append } = session;
   const snapshots = new Map<string, WorldAgent>();
   let lastFence = 0;
 
@@ -385,63 +383,6 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit & Le
         const turns = stopAllQueued(row, { code: 'stopped', message: 'stopped by a person' });
         const drafts = [...cancelPending(session, 'chat_id = ?', chat), ...turns];
         return { value: { dropped: turns.length }, events: append(world, drafts) };
-      });
-    },
-
-    // ------------------------------------------------------------ starting again
-    async recover(maxCrashes) {
-      return transaction(() => {
-        run('update run_queue set owner = null where owner is not null');
-        const running = all<TurnRow>(
-          "select * from turns where state = 'running' order by world_id, chat_id, trigger_seq",
-        );
-        const perWorld = new Map<string, Draft[]>();
-        let failed = 0;
-        for (const row of running) {
-          const drafts = perWorld.get(row.world_id) ?? [];
-          perWorld.set(row.world_id, drafts);
-          if (row.crashes + 1 < maxCrashes) {
-            const again = one<TurnRow>(
-              "update turns set state = 'queued', crashes = crashes + 1 where id = ? returning *",
-              row.id,
-            );
-            if (again)
-              drafts.push({
-                event: { type: 'turn.queued', chat: toTurn(again).chatId, data: { turn: toTurn(again) } },
-              });
-            continue;
-          }
-          failed++;
-          const error = {
-            code: 'interrupted',
-            message: `the server ended ${row.crashes + 1} times during this turn; it is not tried again`,
-          };
-          const turn = endTurn(row.id, 'failed', error);
-          const book = openBook(session, chatRow(row.world_id, row.chat_id));
-          book.drafts.push({ event: { type: 'turn.failed', chat: turn.chatId, data: { turn } } });
-          book.addMessage(
-            {
-              id: ids.make('m') as MessageId,
-              sender: SYSTEM,
-              content: `${row.agent_id} could not finish: ${error.message}.`,
-              notice: { kind: 'turn_failed', turnId: turn.id, agentId: turn.agentId, error: error.code },
-              status: 'complete',
-            },
-            EMPTY_ROUTING,
-            null,
-          );
-          book.close();
-          drafts.push(...book.drafts);
-        }
-        run(
-          `insert into run_queue (chat_id, world_id, ready_at)
-           select distinct t.chat_id, t.world_id, ? from turns t join chats c on c.id = t.chat_id
-           where t.state = 'queued' and c.paused = 0 on conflict do nothing`,
-          clock.now(),
-        );
-        const events: StoredEvent[] = [];
-        for (const [world, drafts] of perWorld) events.push(...append(world, drafts));
-        return { value: { requeued: running.length - failed, failed }, events };
       });
     },
   };

@@ -1,0 +1,1 @@
+ALTER TABLE "turns" ADD COLUMN "estimated" integer DEFAULT 0 NOT NULL;

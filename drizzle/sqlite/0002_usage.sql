@@ -1,0 +1,1 @@
+ALTER TABLE `turns` ADD `estimated` integer DEFAULT 0 NOT NULL;
