@@ -1,18 +1,40 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composer, launchBrowser, makeWorld, messagesOf, openPage, say, startPageServer } from './support/page.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-afterAll(() => browser.close());
+import {
+  composer,
+  launchBrowser,
+  makeWorld,
+  messagesOf,
+  openPage,
+  type PageServer,
+  say,
+  startPageServer,
+} from './support/page.ts';
 
 const ECHO = '- say: "{{sender}} said something"\n  chunkSize: 4\n';
+const SCRIPTS = {
+  echo: ECHO,
+  writer: ECHO,
+  wanda: ECHO,
+  critic: ECHO,
+  ping: '- say: "@pong your turn {{turn}}"\n',
+  pong: '- say: "@ping your turn {{turn}}"\n',
+  quiet: '- think: better not\n',
+  broken: '- fail: {code: provider_auth, message: the key is wrong}\n',
+  slow: `- say: "${'one two three four five '.repeat(200)}"\n  delayMs: 30\n  chunkSize: 8\n`,
+};
+let browser: Browser;
+let server: PageServer;
+beforeAll(async () => {
+  [browser, server] = await Promise.all([launchBrowser(), startPageServer({ scripts: SCRIPTS })]);
+});
+afterAll(async () => {
+  await browser.close();
+  await server.remove();
+});
 
 describe('a newcomer', () => {
   it('opens the address, says something and sees three agents hand it on to each other', async () => {
-    const server = await startPageServer();
     // High enough for the whole conversation: the list holds what can be seen.
     const page = await openPage(browser, server, '/', { viewport: { width: 1280, height: 2600 } });
     await page.waitForFunction("!location.hash.includes('token')");
@@ -29,7 +51,6 @@ describe('a newcomer', () => {
   });
 
   it('without a token is told where it lies, and comes in with it', async () => {
-    const server = await startPageServer();
     const page = await openPage(browser, { ...server, token: 'wrong' });
     await page.getByText('Nobody has this access token').waitFor();
     expect(await page.locator('#where').textContent()).toContain(`${server.data}/token`);
@@ -41,7 +62,6 @@ describe('a newcomer', () => {
   });
 
   it('makes a world, an agent and a chat, and gets an answer', async () => {
-    const server = await startPageServer({ scripts: { echo: ECHO } });
     const page = await openPage(browser, server);
     await page.getByRole('button', { name: 'New world' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Atelier');
@@ -60,8 +80,7 @@ describe('a newcomer', () => {
 
 describe('the composer', () => {
   it('completes a name by keyboard and addresses the agent that was picked', async () => {
-    const server = await startPageServer({ scripts: { writer: ECHO, wanda: ECHO } });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Writer', 'Wanda']));
+    const page = await openPage(browser, server, await makeWorld(server, ['Writer', 'Wanda']));
     await composer(page).pressSequentially('@w');
     const options = page.getByRole('option');
     await expect.poll(() => options.count()).toBe(2);
@@ -87,7 +106,6 @@ describe('the composer', () => {
   });
 
   it('does not send while an input method composes, and makes a line of Shift+Enter', async () => {
-    const server = await startPageServer();
     const page = await openPage(browser, server, '/w/demo');
     await composer(page).fill('にほん');
     await composer(page).dispatchEvent('keydown', { key: 'Enter', isComposing: true });
@@ -102,8 +120,7 @@ describe('the composer', () => {
   });
 
   it('keeps a send that failed, says why, and sends it once when tried again', async () => {
-    const server = await startPageServer({ scripts: { echo: ECHO } });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Echo']));
+    const page = await openPage(browser, server, await makeWorld(server, ['Echo']));
     await page.locator('[data-agent="echo"]').waitFor();
     // The message arrives, its answer does not.
     let isFirst = true;
@@ -123,7 +140,6 @@ describe('the composer', () => {
   });
 
   it('keeps a draft per chat, also over a reload', async () => {
-    const server = await startPageServer();
     const page = await openPage(browser, server, '/w/demo');
     await composer(page).fill('half a thought');
     await page.getByRole('button', { name: 'New chat', exact: true }).click();
@@ -137,8 +153,7 @@ describe('the composer', () => {
 
 describe('a receipt', () => {
   it('says who was not woken and why, and forwards by one click', async () => {
-    const server = await startPageServer({ scripts: { writer: ECHO, critic: ECHO } });
-    const path = await makeWorld(server, 'W', ['Writer', 'Critic'], { humanMentions: 'line' });
+    const path = await makeWorld(server, ['Writer', 'Critic'], { humanMentions: 'line' });
     const page = await openPage(browser, server, path);
     await say(page, '@writer see what @critic says, and @wrter');
     await messagesOf(page, 'writer').waitFor();
@@ -152,9 +167,7 @@ describe('a receipt', () => {
 
 describe('a limit', () => {
   it('is told with its way on, and goes on by one click', async () => {
-    const scripts = { ping: '- say: "@pong your turn {{turn}}"\n', pong: '- say: "@ping your turn {{turn}}"\n' };
-    const server = await startPageServer({ scripts });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Ping', 'Pong'], { turnLimit: 2 }));
+    const page = await openPage(browser, server, await makeWorld(server, ['Ping', 'Pong'], { turnLimit: 2 }));
     await say(page, '@ping begin');
     const notice = page.locator('[data-notice="limit"]');
     await notice.first().waitFor();
@@ -169,12 +182,11 @@ describe('a limit', () => {
   });
 
   it('has no way on when nobody is asked to continue any more', async () => {
-    const scripts = {
-      ping: '- when: {from: pong}\n  say: "@pong again"\n- when: {matches: begin}\n  say: "@pong you"\n',
-      pong: '- say: "@ping you"\n',
-    };
-    const server = await startPageServer({ scripts });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Ping', 'Pong'], { turnLimit: 1 }));
+    const page = await openPage(
+      browser,
+      server,
+      await makeWorld(server, ['Ping', 'Pong', 'Quiet'], { turnLimit: 1, mainAgent: 'quiet' }),
+    );
     await say(page, '@ping begin');
     await page.getByRole('button', { name: 'Continue' }).waitFor();
     await say(page, 'enough');
@@ -184,8 +196,7 @@ describe('a limit', () => {
 
 describe('a turn', () => {
   it('that chooses silence stops thinking at once', async () => {
-    const server = await startPageServer({ scripts: { quiet: '- think: better not\n' } });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Quiet']));
+    const page = await openPage(browser, server, await makeWorld(server, ['Quiet']));
     await say(page, '@quiet are you there?');
     await page.locator('[data-agent="quiet"][data-activity="silent"]').waitFor();
     expect(await page.locator('[data-live]').count()).toBe(0);
@@ -193,19 +204,14 @@ describe('a turn', () => {
   });
 
   it('that fails says why in the room and in the panel', async () => {
-    const server = await startPageServer({
-      scripts: { broken: '- fail: {code: provider_auth, message: the key is wrong}\n' },
-    });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Broken']));
+    const page = await openPage(browser, server, await makeWorld(server, ['Broken']));
     await say(page, '@broken hello');
     await page.locator('[data-notice="turn_failed"]').getByText('the key is wrong').waitFor();
     await page.locator('[data-agent="broken"][data-activity="failed"]').waitFor();
   });
 
   it('is stopped by a button and keeps what it has said', async () => {
-    const slow = `- say: "${'one two three four five '.repeat(200)}"\n  delayMs: 30\n  chunkSize: 8\n`;
-    const server = await startPageServer({ scripts: { slow } });
-    const page = await openPage(browser, server, await makeWorld(server, 'W', ['Slow']));
+    const page = await openPage(browser, server, await makeWorld(server, ['Slow']));
     await say(page, '@slow talk');
     await page.locator('[data-live="slow"]').getByText('three').waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();

@@ -1,35 +1,52 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { type Started, start, temporaryFolder } from './command.ts';
+import { packageRoot } from '../../core/paths.ts';
 
-/** The built server on a data directory of its own, with the page. */
+const BUILT = join(packageRoot(), 'dist', 'node', 'cli', 'main.js');
+
+/** The built server with the page, on a data directory of its own. */
 export interface PageServer {
   readonly url: string;
   readonly token: string;
   readonly data: string;
-  readonly process: Started;
   /** Calls the API as the owner; throws for an answer that is not a success. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Ends it at once, as a crash does, and keeps its data. */
+  kill(): Promise<void>;
+  /** Ends it and removes its data. */
+  remove(): Promise<void>;
 }
 
+/** `scripts` are what agents of the provider `script` answer, by the name of their model. */
 export async function startPageServer(
   options: { data?: string; port?: number; scripts?: Record<string, string> } = {},
 ): Promise<PageServer> {
-  const data = options.data ?? temporaryFolder();
+  const data = options.data ?? mkdtempSync(join(tmpdir(), 'parley-page-'));
   mkdirSync(join(data, 'scripts'), { recursive: true });
-  for (const [name, yaml] of Object.entries(options.scripts ?? {}))
+  for (const [name, yaml] of Object.entries(options.scripts ?? {})) {
     writeFileSync(join(data, 'scripts', `${name}.yaml`), yaml);
-  const process = start(data, ['serve', '--port', String(options.port ?? 0)]);
-  const line = await process.untilOut(/\n/);
-  const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string };
+  }
+  const child = spawn(process.execPath, [BUILT, 'serve', '--data', data, '--port', String(options.port ?? 0)], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: data },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const first = await Promise.race([once(child.stdout, 'data'), ended]);
+  const { url, tokenFile } = JSON.parse(String(first[0])) as { url: string; tokenFile: string };
   const token = readFileSync(tokenFile, 'utf8').trim();
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await ended;
+  };
   return {
     url,
     token,
     data,
-    process,
     async call<T>(method: string, path: string, body?: unknown) {
       const response = await fetch(url + path, {
         method,
@@ -40,27 +57,33 @@ export async function startPageServer(
       if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
       return (text === '' ? undefined : JSON.parse(text)) as T;
     },
+    kill,
+    async remove() {
+      await kill();
+      rmSync(data, { recursive: true, force: true });
+    },
   };
 }
 
-/** A world whose agents answer from the scripts of the same name. Returns the path of its one chat. */
-export async function makeWorld(
-  server: PageServer,
-  name: string,
-  agents: readonly string[],
-  settings: object = {},
-): Promise<string> {
-  const { id } = await server.call<{ id: string }>('POST', '/api/v1/worlds', { name });
-  for (const agent of agents) {
-    await server.call('POST', `/api/v1/worlds/${id}/agents`, {
-      name: agent,
-      provider: 'script',
-      model: agent.toLowerCase(),
-    });
+let worlds = 0;
+
+/** A new world whose agents answer from the scripts of their names. Returns the path of its one chat. */
+export async function makeWorld(server: PageServer, agents: readonly string[], settings: object = {}): Promise<string> {
+  worlds += 1;
+  const { id } = await server.call<{ id: string }>('POST', '/api/v1/worlds', { name: `World ${worlds}` });
+  for (const name of agents) {
+    const model = name.toLowerCase();
+    await server.call('POST', `/api/v1/worlds/${id}/agents`, { name, provider: 'script', model });
   }
   if (Object.keys(settings).length > 0) await server.call('PATCH', `/api/v1/worlds/${id}`, settings);
   const chat = await server.call<{ id: string }>('POST', `/api/v1/worlds/${id}/chats`, {});
   return `/w/${id}/c/${chat.id}`;
+}
+
+/** Says something through the API. */
+export async function post(server: PageServer, path: string, content: string): Promise<void> {
+  const [, , world, , chat] = path.split('/');
+  await server.call('POST', `/api/v1/worlds/${world}/chats/${chat}/messages`, { content });
 }
 
 const FLAGS = [
