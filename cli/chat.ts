@@ -1,5 +1,6 @@
-import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
 import type { Posted } from '../core/protocol/requests.ts';
+import { type ChatApprovals, createChatApprovals } from './chat-approvals.ts';
+import { type Console, openConsole } from './chat-console.ts';
 import { type Client, createClient } from './client.ts';
 import { type ConnectFlags, connect } from './connect.ts';
 import { explain } from './explain.ts';
@@ -19,6 +20,10 @@ export interface ChatFlags extends ConnectFlags {
 
 const HELP = [
   '@name        address an agent; the line below a message says whom it woke and why',
+  'y, n, 1-9    decide, only where the prompt shows an approval; n REASON says no and why',
+  '/approvals   what waits for a decision in this chat',
+  '/answer N    show approval N; /answer N yes, no or another option decides it',
+  '/say TEXT    a message, where the prompt would take the text as an answer',
   '/agents      who is in the room',
   '/continue    grant a reached limit the same amount again',
   '/stop        end what is running (as Ctrl-C does)',
@@ -30,6 +35,8 @@ interface Room {
   world: string;
   chat: string;
   follower: Follower;
+  approvals: ChatApprovals;
+  console: Console;
   io: Io;
   style: Style;
 }
@@ -52,107 +59,140 @@ export async function chat(product: Product, io: Io, world: string, flags: ChatF
       line(io.stderr, style.bold(safeName(name)) + style.dim(` with ${[...names.values()].map(safeName).join(', ')}`));
       line(io.stderr, style.dim(`chat ${chat.id}; /help for what you can do here`));
     }
-    let prompted = false;
-    const takePromptAway = () => {
-      if (!prompted) return;
-      prompted = false;
-      clearLine(io.stdout, 0);
-      cursorTo(io.stdout, 0);
-    };
-    const view = createRoomView(io, {
-      nameOf: (id) => names.get(id) ?? id,
-      live: io.stdout.isTTY === true,
-      before: takePromptAway,
-    });
-    const follower = await followChat(client, { world, chat: chat.id, afterSeq: chat.lastSeq }, view);
-    const input = createInterface({
-      input: io.stdin,
-      ...(terminal ? { output: io.stdout, prompt: `${style.bold('you')}: ` } : {}),
-      terminal,
-    });
+    const nameOf = (id: string) => names.get(id) ?? id;
+    const console = openConsole(io, style, terminal);
     try {
-      const room: Room = { client, world, chat: chat.id, follower, io, style };
-      input.on('line', () => {
-        prompted = false;
+      const approvals = createChatApprovals({ client, io, style, console, nameOf });
+      const view = createRoomView(io, {
+        nameOf,
+        live: io.stdout.isTTY === true,
+        before: console.hide,
+        after: console.restore,
+        isHeld: () => terminal && approvals.isAsking(),
       });
-      return await talk(room, input, () => {
-        if (!terminal) return;
-        input.prompt();
-        prompted = true;
-      });
+      const at = { world, chat: chat.id, afterSeq: chat.lastSeq };
+      const follower = await followChat(client, at, view, approvals.see);
+      try {
+        const old = flags.chat === undefined ? [] : (await client.approvals(world, 'pending')).approvals;
+        for (const approval of old) if (approval.chatId === chat.id) approvals.see(approval);
+        return await talk({ client, world, chat: chat.id, follower, approvals, console, io, style });
+      } finally {
+        await follower.close();
+      }
     } finally {
-      input.close();
-      await follower.close();
+      console.close();
     }
   } finally {
     await client.close();
   }
 }
 
-async function talk(room: Room, input: Interface, prompt: () => void): Promise<ExitCode> {
+async function talk(room: Room): Promise<ExitCode> {
+  const { console, approvals, io, style } = room;
   const leave = new AbortController();
   let interrupted = false;
   const interrupt = () => {
     const busy = room.follower.running() > 0;
     if (!busy || interrupted) {
       leave.abort();
-      input.close();
+      console.close();
       return;
     }
     interrupted = true;
-    line(room.io.stderr, `\n${room.style.warn('stopping; Ctrl-C again leaves')}`);
-    room.client.stop(room.world, room.chat).catch((error: unknown) => line(room.io.stderr, explain(error)));
+    line(io.stderr, `\n${style.warn('stopping; Ctrl-C again leaves')}`);
+    room.client.stop(room.world, room.chat).catch((error: unknown) => line(io.stderr, explain(error)));
   };
-  input.on('SIGINT', interrupt);
+  console.onInterrupt(interrupt);
   const release = onInterrupt(interrupt);
+  const quiet = quietness(room, leave.signal);
   try {
-    prompt();
-    for await (const text of input) {
+    approvals.present();
+    for await (const { text, asked } of console.lines()) {
       interrupted = false;
       try {
-        if (await obey(room, text, leave.signal)) break;
+        const next = await obey(room, text, asked);
+        if (next === 'leave') break;
+        if (next === 'wait') await quiet();
       } catch (error) {
         if (leave.signal.aborted) break;
-        line(room.io.stderr, room.style.bad(explain(error)));
+        line(io.stderr, style.bad(explain(error)));
       }
-      prompt();
+      approvals.present();
     }
-    return leave.signal.aborted ? ExitCode.interrupted : ExitCode.done;
+    if (leave.signal.aborted) return ExitCode.interrupted;
+    const waiting = approvals.pending().length;
+    if (waiting === 0) return ExitCode.done;
+    line(io.stderr, style.warn(`${waiting} waiting for a decision: parley approvals list shows what`));
+    return console.isTerminal ? ExitCode.done : ExitCode.approval;
   } finally {
+    leave.abort();
     release();
   }
 }
 
-/** Does what a line says; true where the person wants to leave. */
-async function obey(room: Room, text: string, signal: AbortSignal): Promise<boolean> {
-  const { client, world, chat, io, style } = room;
-  switch (text.trim()) {
-    case '':
-      return false;
+/**
+ * Waits until nothing runs in the chat. On a terminal it returns earlier where something waits for the person; the rest
+ * is then awaited in the background.
+ */
+function quietness(room: Room, signal: AbortSignal): () => Promise<void> {
+  const { follower, approvals, console, io, style } = room;
+  let background = new AbortController();
+  return async () => {
+    background.abort();
+    if (!console.isTerminal) {
+      await follower.settle(signal);
+      return;
+    }
+    const mine = new AbortController();
+    background = mine;
+    const settled = follower.settle(AbortSignal.any([signal, mine.signal]));
+    const inBackground = await Promise.race([settled.then(() => false), approvals.untilWaiting().then(() => true)]);
+    if (!inBackground) return;
+    settled.catch((error: unknown) => {
+      if (!signal.aborted && !mine.signal.aborted) line(io.stderr, style.bad(explain(error)));
+    });
+  };
+}
+
+/** Does what a line says; `wait`: agents may be at work because of it. */
+async function obey(room: Room, text: string, asked: string | null): Promise<'leave' | 'wait' | 'next'> {
+  const { client, world, chat, io, style, approvals } = room;
+  const said = text.trim();
+  const [, command = '', rest = ''] = /^(\/[a-z]+)(?:\s+(.*))?$/s.exec(said) ?? [];
+  switch (command) {
     case '/quit':
     case '/exit':
-      return true;
+      return 'leave';
     case '/help':
       for (const help of HELP) line(io.stderr, style.dim(help));
-      return false;
+      return 'next';
     case '/agents': {
       const { agents } = await client.agents(world);
       for (const { id, description, status } of agents) {
         line(io.stderr, `@${safeName(id)} ${style.dim(`${status} ${safeName(description)}`)}`);
       }
-      return false;
+      return 'next';
     }
+    case '/approvals':
+      approvals.list();
+      return 'next';
+    case '/answer':
+      await approvals.command(rest);
+      return 'wait';
     case '/stop':
       await client.stop(world, chat);
-      return false;
+      return 'next';
     case '/continue':
       await client.continueChat(world, chat);
-      break;
+      return 'wait';
+    case '/say':
+      receipt(room, await room.follower.post(rest));
+      return 'wait';
     default:
-      receipt(room, await room.follower.post(text));
+      if (said === '') return 'next';
+      if (asked === null || !(await approvals.take(asked, said))) receipt(room, await room.follower.post(text));
+      return 'wait';
   }
-  await room.follower.settle(signal);
-  return false;
 }
 
 function receipt({ io, style }: Room, posted: Posted): void {

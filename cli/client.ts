@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type {
   AgentSettings,
+  Approval,
   Chat,
   ProviderStatus,
   Turn,
@@ -11,13 +12,22 @@ import type {
 } from '../core/protocol/entities.ts';
 import { AppError, ERROR_STATUS, type ErrorCode } from '../core/protocol/errors.ts';
 import type { WorldEvent } from '../core/protocol/events.ts';
-import type { MessagePage, Posted, ProviderTest, WorldDetail } from '../core/protocol/requests.ts';
+import type {
+  AnswerApproval,
+  AnsweredApproval,
+  MessagePage,
+  Posted,
+  ProviderTest,
+  WorldDetail,
+} from '../core/protocol/requests.ts';
 import { CommandError } from './io.ts';
 
 /** A way to one server: over the network, or into one that lives in this process. */
 export interface Connection {
   /** The address, for messages to the person. */
   url: string;
+  /** The data directory is open in this process: nobody else can work on it meanwhile. */
+  isLocal?: boolean;
   /** `path` starts with a slash; headers of access are added by the connection. Rejects when the server cannot be reached. */
   request(path: string, init: RequestInit): Promise<Response>;
   close(): Promise<void>;
@@ -48,11 +58,21 @@ export function createClient(connection: Connection) {
     const response = await send(method, path, body, signal);
     return (response.status === 204 ? null : await response.json()) as T;
   };
+  /** What comes of a decision; that another one came first is an outcome, no error. */
+  const decide = async (path: string, body: AnswerApproval): Promise<AnsweredApproval> => {
+    try {
+      return await json<AnsweredApproval>('POST', path, body);
+    } catch (error) {
+      if (error instanceof TooLate) return error.answered;
+      throw error;
+    }
+  };
   const at = (world: string, rest = '') => `/api/v1/worlds/${segment(world)}${rest}`;
   const chatAt = (world: string, chat: string, rest = '') => at(world, `/chats/${segment(chat)}${rest}`);
 
   return {
     url: connection.url,
+    isLocal: connection.isLocal ?? false,
     close: () => connection.close(),
 
     worlds: () => json<{ worlds: World[] }>('GET', '/api/v1/worlds'),
@@ -81,6 +101,16 @@ export function createClient(connection: Connection) {
     stop: (world: string, chat: string) => json<{ stopped: number }>('POST', chatAt(world, chat, '/stop'), {}),
     continueChat: (world: string, chat: string) =>
       json<{ turns: Turn[] }>('POST', chatAt(world, chat, '/continue'), {}),
+
+    /** Of all worlds where none is named; oldest first, at most 500. */
+    approvals: (world: string | undefined, status?: Approval['status']) => {
+      const query = status === undefined ? '' : `?status=${status}`;
+      const path = world === undefined ? '/api/v1/approvals' : at(world, '/approvals');
+      return json<{ approvals: Approval[] }>('GET', `${path}${query}`);
+    },
+    approval: (world: string, id: string) => json<Approval>('GET', at(world, `/approvals/${segment(id)}`)),
+    answer: (world: string, id: string, answer: AnswerApproval) =>
+      decide(at(world, `/approvals/${segment(id)}/answer`), answer),
 
     providers: () => json<{ providers: ProviderStatus[] }>('GET', '/api/v1/models'),
     testProvider: (provider: string) =>
@@ -118,9 +148,24 @@ function unreachable(url: string, error: unknown): CommandError {
   return new CommandError(`cannot reach ${url}: ${cause instanceof Error ? cause.message : String(cause)}`);
 }
 
+/** The 409 of an approval that was decided before; the last state is in its body. */
+class TooLate extends AppError {
+  override readonly name = 'TooLate';
+  readonly answered: AnsweredApproval;
+
+  constructor(answered: AnsweredApproval) {
+    super('conflict', answered.reason ?? 'it was decided already');
+    this.answered = answered;
+  }
+}
+
 async function checked(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = await response.text();
+  const late = jsonOf(text);
+  if (response.status === 409 && late !== null && typeof late === 'object' && 'accepted' in late) {
+    throw new TooLate(late as AnsweredApproval);
+  }
   const body = parsed(text);
   if (body === null) throw new AppError('internal', `the server answered ${response.status} without an explanation`);
   const code: ErrorCode = body.error in ERROR_STATUS ? (body.error as ErrorCode) : 'internal';
@@ -128,10 +173,14 @@ async function checked(response: Response): Promise<Response> {
 }
 
 function parsed(text: string): { error: string; message: string; details?: Record<string, unknown> } | null {
+  const body = jsonOf(text);
+  if (body === null || typeof body !== 'object' || !('error' in body) || !('message' in body)) return null;
+  return body as { error: string; message: string };
+}
+
+function jsonOf(text: string): unknown {
   try {
-    const body: unknown = JSON.parse(text);
-    if (body === null || typeof body !== 'object' || !('error' in body) || !('message' in body)) return null;
-    return body as { error: string; message: string };
+    return JSON.parse(text);
   } catch {
     return null; // a proxy's page, or nothing
   }

@@ -91,6 +91,7 @@ function recorder() {
     delta: ({ text }) => void seen.push(text),
     turn: ({ state }) => void seen.push(state),
     retrying() {},
+    tool() {},
     settled: () => void seen.push('settled'),
   };
   return { seen, view };

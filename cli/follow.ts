@@ -1,4 +1,4 @@
-import type { Message, Turn } from '../core/protocol/entities.ts';
+import type { Approval, Message, Turn } from '../core/protocol/entities.ts';
 import { AppError } from '../core/protocol/errors.ts';
 import { isStored, type WorldEvent } from '../core/protocol/events.ts';
 import type { Posted } from '../core/protocol/requests.ts';
@@ -15,7 +15,10 @@ const FINAL: ReadonlySet<string> = new Set(['not_found', 'unauthorized', 'forbid
 export interface Follower {
   /** Posts as this person; the message itself is not shown again. */
   post(content: string): Promise<Posted>;
-  /** Resolves when no turn of the chat is queued or running and every message up to then was shown. */
+  /**
+   * Resolves when no turn of the chat is queued or running and every message up to then was shown. What waits for a
+   * person does not count, nor what stands behind it.
+   */
   settle(signal: AbortSignal): Promise<Turn[]>;
   /** Turns that are running as far as the stream has told. */
   running(): number;
@@ -30,6 +33,8 @@ export async function followChat(
   client: Client,
   at: { world: string; chat: string; afterSeq: number },
   view: RoomView,
+  /** Every approval of the chat in each of its states; the same state may come twice. */
+  onApproval: (approval: Approval) => void = () => {},
 ): Promise<Follower> {
   const stop = new AbortController();
   const running = new Set<string>();
@@ -54,6 +59,12 @@ export async function followChat(
     }
   };
 
+  const readApprovals = async () => {
+    await catchUp();
+    const { approvals } = await client.approvals(at.world, 'pending');
+    for (const approval of approvals) if (approval.chatId === at.chat) onApproval(approval);
+  };
+
   const onTurn = (turn: Turn) => {
     if (turn.state === 'queued' || turn.state === 'running') running.add(turn.id);
     else running.delete(turn.id);
@@ -72,6 +83,16 @@ export async function followChat(
         return view.delta(event.data);
       case 'turn.retrying':
         return view.retrying(event.data.agentId, event.data.message);
+      case 'tool.started':
+        return view.tool({ ...event.data, state: 'started' });
+      case 'tool.finished':
+        return view.tool({ ...event.data, state: event.data.isError ? 'failed' : 'done' });
+      case 'approval.requested':
+      case 'approval.answered':
+      case 'approval.expired':
+      case 'approval.cancelled':
+        return onApproval(event.data.approval);
+      case 'turn.waiting':
       case 'turn.queued':
       case 'turn.started':
       case 'turn.done':
@@ -137,7 +158,11 @@ export async function followChat(
           client.turns(at.world, at.chat),
           client.chat(at.world, at.chat),
         ]);
-        const busy = turns.some(({ state }) => state === 'running' || (state === 'queued' && !paused));
+        const waiting = new Set(turns.filter(({ state }) => state === 'waiting').map(({ agentId }) => agentId));
+        if (waiting.size > 0) await readApprovals();
+        const busy = turns.some(
+          ({ state, agentId }) => state === 'running' || (state === 'queued' && !paused && !waiting.has(agentId)),
+        );
         if (!busy) {
           running.clear();
           await catchUp();

@@ -27,6 +27,7 @@ const product: Product = {
     const app = createApp(parley, { auth: true, allowedHosts, port: () => 0, tokenFile, webDir: null, live });
     return {
       url: config.dataDir,
+      isLocal: true,
       request: localFetch(app, parley.ownerToken),
       async close() {
         live.close();

@@ -45,7 +45,7 @@ async function command(args: string[], answers: Record<string, unknown> = {}, in
       throw new AppError('busy', 'the data directory is in use by another server (process 7)');
     },
   };
-  const local = ['serve', 'run', 'chat', 'worlds', 'agents', 'chats', 'doctor'].includes(args[0] ?? '');
+  const local = ['serve', 'run', 'chat', 'worlds', 'agents', 'chats', 'approvals', 'doctor'].includes(args[0] ?? '');
   const code = await runCommandLine(product, io, local ? [...args, '--data', data] : args);
   const read = (stream: Io['stdout']) => String((stream as PassThrough).read() ?? '');
   return { code, out: read(io.stdout), err: read(io.stderr), sent, closed };
@@ -59,6 +59,8 @@ test.each([
   ['a time that is none', ['run', 'w', 'hi', '--timeout', 'soon']],
   ['no message at all', ['run', 'w']],
   ['an address that is none', ['worlds', 'list', '--server', 'nowhere']],
+  ['a way to approve that is none', ['run', 'w', 'hi', '--approve', 'maybe']],
+  ['a scope that is none', ['approvals', 'answer', 'a', 'yes', '--remember', 'always']],
   ['a setting that does not exist', ['worlds', 'create', 'x', '--set', 'colour=red']],
 ])('ends with 2 for %s and writes nothing to standard output', async (_what, args) => {
   const { code, out, err } = await command(args);
@@ -90,11 +92,12 @@ test('prints version and help to standard output with 0', async () => {
   expect(await command(['--version'])).toMatchObject({ code: 0, out: '9.9.9\n', err: '' });
   const help = await command(['--help']);
   expect(help).toMatchObject({ code: 0, err: '' });
-  for (const name of ['serve', 'run', 'chat', 'worlds', 'agents', 'chats', 'doctor']) expect(help.out).toContain(name);
+  for (const name of ['serve', 'run', 'chat', 'worlds', 'agents', 'chats', 'approvals', 'doctor'])
+    expect(help.out).toContain(name);
 });
 
 test('creates with settings from options and prints the id alone', async () => {
-  const answers = { 'POST /api/v1/worlds/w/agents': { id: 'ann' } };
+  const answers = { 'POST /api/v1/worlds/w/agents': { id: 'ann', source: 'world' } };
   const args = [
     'agents',
     'create',
@@ -107,8 +110,8 @@ test('creates with settings from options and prints the id alone', async () => {
     '--set',
     'displayName=A 1',
   ];
-  const { code, out, sent } = await command(args, answers);
-  expect({ code, out }).toEqual({ code: 0, out: 'ann\n' });
+  const { code, out, err, sent } = await command(args, answers);
+  expect({ code, out, err }).toEqual({ code: 0, out: 'ann\n', err: 'source: world\n' });
   const body = { name: 'Ann', model: 'demo:echo', autoReply: false, displayName: 'A 1' };
   expect(sent).toEqual([{ method: 'POST', path: '/api/v1/worlds/w/agents', body }]);
 });
@@ -139,4 +142,74 @@ test('deletes without a terminal only with --yes', async () => {
   const done = await command(['worlds', 'delete', 'w', '--yes'], answers);
   expect(done.code).toBe(0);
   expect(done.sent.at(-1)?.method).toBe('DELETE');
+});
+
+const asked = {
+  id: 'a1',
+  worldId: 'w',
+  chatId: 'c',
+  turnId: 't',
+  agentId: 'ann',
+  kind: 'ask_user',
+  title: 'Ann has 2 questions',
+  message: 'Ann asks',
+  questions: [
+    { id: 'size', header: 'Size', question: 'How big?', options: [{ id: 's', label: 'small' }] },
+    { id: 'why', header: 'Why', question: 'Why?', options: [], freeText: true },
+  ],
+  options: [{ id: 's', label: 'small' }],
+  defaultOptionId: null,
+  status: 'pending',
+  createdAt: '2026-01-01T00:00:00.000Z',
+};
+const inbox = { 'GET /api/v1/approvals?status=pending': { approvals: [asked] } };
+const ANSWER = 'POST /api/v1/worlds/w/approvals/a1/answer';
+
+test('lists and shows what waits', async () => {
+  const listed = await command(['approvals', 'list'], inbox);
+  expect(listed).toMatchObject({ code: 0, out: expect.stringMatching(/^APPROVAL .*\na1 .*Ann has 2 questions\n$/) });
+  expect(JSON.parse((await command(['approvals', 'list', '--json'], inbox)).out)).toEqual({ approvals: [asked] });
+  const shown = await command(['approvals', 'show', 'a1'], inbox);
+  expect(shown.code).toBe(0);
+  for (const part of ['How big?', '1) small', 'Why?', 'still waiting']) expect(shown.out).toContain(part);
+});
+
+test('answers several questions by name, an option by number or id and words where they are taken', async () => {
+  const resolution = { optionId: 's', by: 'me', at: asked.createdAt, answers: [] };
+  const answers = { ...inbox, [ANSWER]: { accepted: true, approval: { ...asked, status: 'answered', resolution } } };
+  const given = ['--answer', 'size=1', '--answer', 'why=a=b'];
+  const done = await command(['approvals', 'answer', 'a1', ...given], answers);
+  expect(done).toMatchObject({ code: 0, out: '' });
+  expect(done.sent.at(-1)?.body).toEqual({
+    chatId: 'c',
+    remember: 'once',
+    answers: [
+      { questionId: 'size', optionIds: ['s'] },
+      { questionId: 'why', optionIds: [], text: 'a=b' },
+    ],
+  });
+});
+
+test.each([
+  ['no answer', []],
+  ['an option that it has not', ['maybe']],
+  ['a question that it has not', ['--answer', 'colour=red']],
+  ['an option that the question has not', ['--answer', 'size=huge']],
+  ['an answer and a refusal', ['s', '--skip']],
+])('sends nothing and ends with 2 for %s', async (_what, args) => {
+  const refused = await command(['approvals', 'answer', 'a1', ...args], inbox);
+  expect(refused).toMatchObject({ code: 2, out: '' });
+  expect(refused.sent.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test('finds an approval that was decided before in its world, and says that there is none', async () => {
+  const answers = {
+    'GET /api/v1/approvals?status=pending': { approvals: [] },
+    'GET /api/v1/worlds': { worlds: [{ id: 'v' }, { id: 'w' }] },
+    'GET /api/v1/worlds/w/approvals/a1': { ...asked, status: 'cancelled' },
+  };
+  const found = await command(['approvals', 'show', 'a1'], answers);
+  expect(found.out).toContain('cancelled: Ann has 2 questions');
+  const lost = await command(['approvals', 'show', 'a2'], answers);
+  expect(lost).toMatchObject({ code: 1, out: '', err: expect.stringContaining('there is no approval "a2"') });
 });

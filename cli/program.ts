@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import type { ApprovalCommand, ApprovalFlags } from './approvals.ts';
 import type { ChatFlags } from './chat.ts';
 import type { DoctorFlags } from './doctor.ts';
 import { exitCodeOf, explain } from './explain.ts';
@@ -15,12 +16,28 @@ Examples:
   parley run demo "plan a tea party"      one message, the agents' answers on standard output
   echo "and now?" | parley run demo --json
   parley chat demo                        talk to the agents of a world
+  parley approvals list                   what waits for your decision
+  parley approvals answer ID yes          decide it
   parley doctor                           what is set up, what is not, and what to do
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 an approval was needed and not given, 4 a limit was reached, 130 interrupted.`;
 
 const WHERE = `
 Works with the server that runs on the data directory, or on the data directory by itself.`;
+
+const RUN_HELP = `
+Without a message it is read from standard input.
+
+Approvals: only what this message leads to is decided. --approve yes allows tools and new agents, but cannot answer an
+agent's question. Without a terminal, --approve ask waits for somebody else at the server. After 5 minutes without an
+answer it is a no. The exit code is 3 where an approval was needed and not given.
+${WHERE}`;
+
+const CHAT_HELP = `
+What an agent asks is shown whole, and the prompt then says what it takes: y, n, n REASON or the number of an option.
+Any other text stays a message; so does everything typed at an ordinary prompt. /help shows the commands.
+Lines of a pipe are taken one after another; the exit code is 3 where something still waits at their end.
+${WHERE}`;
 
 type Run = (work: () => Promise<ExitCode>) => Promise<void>;
 
@@ -58,6 +75,7 @@ function build(product: Product, io: Io, run: Run): Command {
   addServe(program, product, io, run);
   addConversations(program, product, io, run);
   addResources(program, product, io, run);
+  addApprovals(program, product, io, run);
   addDoctor(program, product, io, run);
   return program;
 }
@@ -93,15 +111,21 @@ function addConversations(program: Command, product: Product, io: Io, run: Run):
   client(program, 'run <world> [message]', 'send one message and print the answers')
     .option('--agent <id>', 'address this agent and no other')
     .option('--chat <id>', 'go on in this chat; without it a new one')
+    .addOption(
+      new Option(
+        '--approve <mode>',
+        'decide what agents ask for: yes, no or ask; else ask on a terminal, no elsewhere',
+      ).choices(['yes', 'no', 'ask']),
+    )
     .option('--timeout <seconds>', 'stop the agents after this time')
     .option('--json', 'print one JSON object at the end')
-    .addHelpText('after', `\nWithout a message it is read from standard input. ${WHERE.trim()}`)
+    .addHelpText('after', RUN_HELP)
     .action((world: string, message: string | undefined, flags: RunFlags) =>
       run(async () => (await import('./run.ts')).run(product, io, world, message, flags)),
     );
   client(program, 'chat <world>', 'talk to a world; Ctrl-C stops the agents, Ctrl-D leaves')
     .option('--chat <id>', 'go on in this chat; without it a new one')
-    .addHelpText('after', WHERE)
+    .addHelpText('after', CHAT_HELP)
     .action((world: string, flags: ChatFlags) =>
       run(async () => (await import('./chat.ts')).chat(product, io, world, flags)),
     );
@@ -163,6 +187,35 @@ function addResources(program: Command, product: Product, io: Io, run: Run): voi
       });
     }
   }
+}
+
+function addApprovals(program: Command, product: Product, io: Io, run: Run): void {
+  const group = program.command('approvals').description('what agents ask people to decide');
+  const add = (command: ApprovalCommand, usage: string, about: string) =>
+    client(group, `${command} ${usage}`.trim(), about)
+      .option('--world <id>', command === 'list' ? 'of this world; else of all' : 'its world; else all are searched')
+      .option('--json', 'print JSON')
+      .addHelpText('after', WHERE)
+      .action((...given: unknown[]) => {
+        const ids = given.slice(0, -2).flatMap((id) => (id === undefined ? [] : [String(id)]));
+        const flags = given.at(-2) as ApprovalFlags;
+        return run(async () => (await import('./approvals.ts')).approvals(product, io, command, ids, flags));
+      });
+  add('list', '', 'what waits').option(
+    '--status <status>',
+    'pending, answered, denied, expired or cancelled',
+    'pending',
+  );
+  add('show', '<id>', 'the whole of what is asked, and how it was decided');
+  add('answer', '<id> [option]', 'decide; the first valid answer wins')
+    .option('--text <text>', 'a reason, a result, or the answer in your own words')
+    .option('--remember <scope>', 'keep a yes for the same call: once, chat, agent or world', 'once')
+    .addOption(
+      new Option('--answer <question=option>', 'for several questions: one for each, an option or words').argParser(
+        (pair: string, pairs: string[] = []) => [...pairs, pair],
+      ),
+    )
+    .option('--skip', 'refuse to answer');
 }
 
 function optionsOf(command: string): Option[] {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
-import { AgentSettings, WorldSettings } from '../core/protocol/entities.ts';
+import { AgentSettings, type WorldAgent, WorldSettings } from '../core/protocol/entities.ts';
 import { type Client, createClient } from './client.ts';
 import { type ConnectFlags, connect } from './connect.ts';
 import { CommandError, ExitCode, type Io, line, printJson, type Style, styleFor } from './io.ts';
@@ -118,7 +118,9 @@ async function agentsCreate({ client, io, flags }: Call, world: string, name: st
     ...assignments(flags.set, AgentSettings.shape),
     ...given({ description, provider, model, systemPrompt }),
   };
-  created(io, flags, await client.createAgent(world, { name, ...settings }));
+  const agent = await client.createAgent(world, { name, ...settings });
+  created(io, flags, agent);
+  if (!flags.json) line(io.stderr, styleFor(io.stderr).dim(`source: ${originOf(agent)}`));
 }
 
 async function agentsDelete({ client, io, flags }: Call, world: string, agent: string) {
@@ -159,8 +161,15 @@ async function chatsDelete({ client, io, flags }: Call, world: string, chat: str
 }
 
 function agentTable(agents: Awaited<ReturnType<Client['agents']>>['agents'], style: Style): string {
-  const rows = agents.map((a) => [a.id, a.status, `${a.provider ?? '(world)'}/${a.model ?? '(world)'}`, a.description]);
-  return renderTable(['AGENT', 'STATUS', 'MODEL', 'DESCRIPTION'], rows, style);
+  const rows = agents.map((a) => {
+    const model = `${a.provider ?? '(world)'}/${a.model ?? '(world)'}`;
+    return [a.id, a.status, originOf(a), model, a.description];
+  });
+  return renderTable(['AGENT', 'STATUS', 'SOURCE', 'MODEL', 'DESCRIPTION'], rows, style);
+}
+
+function originOf({ source, createdBy }: Pick<WorldAgent, 'source' | 'createdBy'>): string {
+  return safeName(createdBy === undefined ? source : `${source}, by ${createdBy}`);
 }
 
 function chatTable(chats: Awaited<ReturnType<Client['chats']>>['chats'], style: Style): string {

@@ -10,6 +10,7 @@ export interface RoomView {
   delta(delta: { turnId: string; agentId: string; runId: string; index: number; text: string }): void;
   turn(turn: Turn): void;
   retrying(agentId: string, reason: string): void;
+  tool(call: { agentId: string; tool: string; state: 'started' | 'done' | 'failed' }): void;
   /** Nothing is running any more: closes what is half printed. */
   settled(): void;
 }
@@ -19,8 +20,11 @@ export interface RoomViewOptions {
   nameOf(agentId: string): string;
   /** Print text as it is written; otherwise whole messages. */
   live: boolean;
-  /** Called around every piece of output, so that a prompt can be taken away and put back. */
+  /** Called before every piece of output, so that a prompt can be taken away; `after` when it may stand again. */
   before?: () => void;
+  after?: () => void;
+  /** While true, answers come whole when they are done. */
+  isHeld?: () => boolean;
 }
 
 interface Spoken {
@@ -41,6 +45,15 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
   let speaking: string | null = null;
   let held: Message[] = [];
 
+  const rest = () => {
+    if (speaking === null) options.after?.();
+  };
+  /** Ends the line of the voice that is speaking; it starts anew when it is heard again. */
+  const hush = () => {
+    if (speaking === null || !options.isHeld?.()) return;
+    print('\n');
+    nextVoice();
+  };
   const print = (text: string) => {
     options.before?.();
     io.stdout.write(text);
@@ -72,6 +85,7 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
     const waiting = held;
     held = [];
     for (const message of waiting) show(message);
+    if (options.isHeld?.()) return;
     for (const [turnId, spoken] of voices) {
       if (ended.has(turnId)) continue;
       speaking = turnId;
@@ -82,6 +96,7 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
 
   return {
     message(message) {
+      hush();
       const spoken = message.turnId === undefined ? undefined : voices.get(message.turnId);
       if (message.turnId !== undefined) {
         voices.delete(message.turnId);
@@ -95,6 +110,7 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
       } else {
         show(message);
       }
+      rest();
     },
     delta({ turnId, agentId, runId, index, text }) {
       if (!options.live || ended.has(turnId)) return;
@@ -106,6 +122,7 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
       const known = before?.runId === runId ? before.text : '';
       const whole = index === 0 ? text : known + text;
       voices.set(turnId, { agentId, runId, text: whole });
+      if (options.isHeld?.()) return hush();
       if (speaking === turnId && whole.startsWith(known) && before?.runId === runId) {
         print(safeText(whole.slice(known.length)));
       } else if (speaking === null || speaking === turnId) {
@@ -116,15 +133,24 @@ export function createRoomView(io: Io, options: RoomViewOptions): RoomView {
     },
     turn(turn) {
       if (['failed', 'stopped', 'silent'].includes(turn.state)) ended.add(turn.id);
-      if (turn.state === 'silent') note(err.dim(`${safeName(options.nameOf(turn.agentId))} chose silence`));
+      if (turn.state !== 'silent') return;
+      note(err.dim(`${safeName(options.nameOf(turn.agentId))} chose silence`));
+      rest();
     },
     retrying(agentId, reason) {
       note(err.warn(`${safeName(options.nameOf(agentId))} tries again: ${safeText(reason)}`));
+      rest();
+    },
+    tool({ agentId, tool, state }) {
+      const who = `${safeName(options.nameOf(agentId))}: ${safeName(tool)}`;
+      note(state === 'failed' ? err.warn(`${who} failed`) : err.dim(`${who} ${state === 'done' ? 'done' : 'runs'}`));
+      rest();
     },
     settled() {
       if (speaking !== null) print('\n');
       voices.clear();
       nextVoice();
+      rest();
     },
   };
 }
