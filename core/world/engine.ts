@@ -4,6 +4,8 @@ import { openSlots } from './slots.ts';
 
 /** At most this many chats are claimed by one statement. */
 const CLAIM_BATCH = 16;
+/** Chats of one process at a time; more of them wait in the store, not in memory. */
+const MAX_CHATS = 2048;
 /** Turns of one process at a time, over all chats. */
 export const DEFAULT_PROCESS_TURNS = 256;
 
@@ -11,8 +13,8 @@ export const DEFAULT_PROCESS_TURNS = 256;
 export interface Engine {
   /** A chat has new work. */
   wake(chat: string): void;
-  /** Aborts the running turns of a chat and resolves when they have ended. */
-  abort(chat: string): Promise<void>;
+  /** Aborts the running turns of a chat and, when they have ended, runs `settle`; no turn starts before that is done. */
+  abort(chat: string, settle?: () => Promise<void>): Promise<void>;
   liveText(world: string, chat?: string): LiveText[];
   /** Stops claiming; running turns go back to the queue. */
   close(): Promise<void>;
@@ -41,7 +43,7 @@ export function startEngine(deps: RunnerDeps & { worker: string; processTurns: n
     do {
       wanted = false;
       for (;;) {
-        if (closed) return;
+        if (closed || runners.size >= MAX_CHATS) return;
         const claims = await store.claim(deps.worker, CLAIM_BATCH);
         for (const claim of claims) run(claim);
         if (claims.length < CLAIM_BATCH) break;
@@ -70,8 +72,10 @@ export function startEngine(deps: RunnerDeps & { worker: string; processTurns: n
       runners.get(chat)?.poke();
       pump();
     },
-    async abort(chat) {
-      await runners.get(chat)?.abortAll('stopped');
+    async abort(chat, settle) {
+      const runner = runners.get(chat);
+      if (runner) await runner.abortAll('stopped', settle);
+      else await settle?.();
     },
     liveText(world, chat) {
       const live: LiveText[] = [];

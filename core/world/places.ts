@@ -35,11 +35,10 @@ export function openPlaces({ store, rosters, engine, ids, publish }: PlacesDeps)
     if (!roster) throw new AppError('not_found', `there is no world ${JSON.stringify(world)}`);
     return [...roster.agents];
   }
-  /** Ends every turn of a chat before it goes. */
+  /** Ends every turn of a chat; what their last words queued is dropped before it can start. */
   async function silence(world: string, chat: string): Promise<void> {
     publish((await store.dropQueued(world, chat)).events);
-    await engine.abort(chat);
-    publish((await store.dropQueued(world, chat)).events);
+    await engine.abort(chat, async () => publish((await store.dropQueued(world, chat)).events));
   }
   async function checkMainAgent(world: string, mainAgent: string | null | undefined): Promise<void> {
     if (mainAgent === null || mainAgent === undefined) return;
@@ -77,10 +76,13 @@ export function openPlaces({ store, rosters, engine, ids, publish }: PlacesDeps)
     async deleteWorld(actor: Actor, world: string): Promise<void> {
       requireRole(actor, 'owner');
       await needWorld(world);
-      for (const chat of await store.listChats(world)) await silence(world, chat.id);
+      const chats = await store.listChats(world);
+      for (const chat of chats) await silence(world, chat.id);
       const { events } = await store.deleteWorld(world);
       rosters.drop(world);
       publish(events);
+      // A message that came in between has woken agents that nobody will hear.
+      for (const chat of chats) await engine.abort(chat.id);
     },
 
     async listAgents(_actor: Actor, world: string): Promise<WorldAgent[]> {
@@ -174,8 +176,8 @@ export function openPlaces({ store, rosters, engine, ids, publish }: PlacesDeps)
     async deleteChat(actor: Actor, world: string, chat: string): Promise<void> {
       requireRole(actor, 'owner');
       await needChat(world, chat);
-      await silence(world, chat);
-      publish((await store.deleteChat(world, chat)).events);
+      publish((await store.dropQueued(world, chat)).events);
+      await engine.abort(chat, async () => publish((await store.deleteChat(world, chat)).events));
     },
     needChat,
     silence,
