@@ -21,6 +21,17 @@ export interface BranchPaths {
   forget(chat: string): void;
 }
 
+export const PATH = `with recursive path(id, parent, fork_seq, up_to, depth) as (
+    select id, parent, fork_seq, @upTo, 0 from branches where chat_id = @chat and id = @branch
+    union all
+    select b.id, b.parent, b.fork_seq, p.fork_seq, p.depth + 1
+    from path p join branches b on b.chat_id = @chat and b.id = p.parent where p.id <> 0)
+  select id, fork_seq, up_to from path order by depth`;
+const RANGE = `select seq, body from messages indexed by messages_branch
+  where chat_id = ? and branch = ? and seq > ? and seq <= ? order by seq`;
+export const FORWARD = `${RANGE} limit ?`;
+export const BACKWARD = `${RANGE} desc limit ?`;
+
 const END = Number.MAX_SAFE_INTEGER;
 const FIRST: readonly Segment[] = [{ branch: 0, after: 0, upTo: END }];
 const MAX_KEPT = 5000;
@@ -31,15 +42,7 @@ export function openBranchPaths({ one, all }: Session): BranchPaths {
 
   function pathOf(chat: string, branch: number, upTo: number): readonly Segment[] {
     if (branch === 0) return upTo === END ? FIRST : [{ branch: 0, after: 0, upTo }];
-    return all<{ id: number; fork_seq: number; up_to: number }>(
-      `with recursive path(id, parent, fork_seq, up_to, depth) as (
-         select id, parent, fork_seq, @upTo, 0 from branches where chat_id = @chat and id = @branch
-         union all
-         select b.id, b.parent, b.fork_seq, p.fork_seq, p.depth + 1
-         from path p join branches b on b.chat_id = @chat and b.id = p.parent where p.id <> 0)
-       select id, fork_seq, up_to from path order by depth`,
-      { chat, branch, upTo },
-    )
+    return all<{ id: number; fork_seq: number; up_to: number }>(PATH, { chat, branch, upTo })
       .map((row) => ({ branch: row.id, after: row.fork_seq, upTo: row.up_to }))
       .filter((segment) => segment.upTo > segment.after);
   }
@@ -109,8 +112,3 @@ export function readPath(
     next: rows.length > limit ? (kept[0]?.seq ?? null) : null,
   };
 }
-
-const RANGE = `select seq, body from messages indexed by messages_branch
-  where chat_id = ? and branch = ? and seq > ? and seq <= ? order by seq`;
-const FORWARD = `${RANGE} limit ?`;
-const BACKWARD = `${RANGE} desc limit ?`;
