@@ -9,6 +9,21 @@ import { type ChatRow, iso, type TurnRow, toAgent, toChat, toTurn, toWorld, type
 import { forgetMessages } from './search.ts';
 import type { Draft, Session } from './session.ts';
 
+/** What is left of the events of a deleted chat: that they were, not what was said, asked or called. */
+const BLANKED: readonly (readonly [types: string, json: string])[] = [
+  [
+    "'message.created', 'message.updated'",
+    "json_set(json_remove(data, '$.message.reasoning', '$.message.toolCalls'), '$.message.content', '')",
+  ],
+  ["'chat.created', 'chat.updated'", "json_set(data, '$.chat.title', '')"],
+  ["'tool.started'", "json_set(data, '$.args', json('{}'))"],
+  ["'tool.finished'", "json_set(data, '$.summary', '')"],
+  [
+    "'approval.requested', 'approval.answered', 'approval.expired', 'approval.cancelled'",
+    "json_set(json_remove(data, '$.approval.args', '$.approval.resolution.text', '$.approval.resolution.answers'), '$.approval.title', '', '$.approval.message', '')",
+  ],
+];
+
 /** Worlds, agents and chats: each change with its event in one transaction. */
 export function sqliteMutations(session: Session): Mutations {
   const { one, all, run, clock, transaction, append } = session;
@@ -128,6 +143,7 @@ export function sqliteMutations(session: Session): Mutations {
         ]) {
           run(`delete from ${table} where world_id = ?`, world);
         }
+        run('delete from idempotency_keys where instr(scope, ?) > 0', `,${JSON.stringify(world)}`);
         run('delete from worlds where id = ?', world);
         return { value: null, events };
       });
@@ -279,12 +295,17 @@ export function sqliteMutations(session: Session): Mutations {
           clock.now(),
           chat,
         );
-        run(
-          `update events set data = json_set(json_remove(data, '$.message.reasoning', '$.message.toolCalls'), '$.message.content', '')
-           where chat_id = ? and world_id = ? and type = 'message.created'`,
-          chat,
-          world,
-        );
+        for (const [types, blanked] of BLANKED) {
+          run(
+            `update events set data = ${blanked} where chat_id = ? and world_id = ? and type in (${types})`,
+            chat,
+            world,
+          );
+        }
+        // The stored answers of calls with a key hold what was posted.
+        run('delete from idempotency_keys where instr(scope, ?) > 0', `,${JSON.stringify(chat)}`);
+        run('delete from approvals where chat_id = ?', chat);
+        run('delete from grants where chat_id = ?', chat);
         forgetMessages(session, 'chat_id = ?', chat);
         run('delete from run_queue where chat_id = ?', chat);
         run('delete from branches where chat_id = ?', chat);

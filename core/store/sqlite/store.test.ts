@@ -251,7 +251,34 @@ describe('deleting and searching', () => {
     expect((await store.search(W, 'brown fo', 10)).map((message) => message.seq)).toEqual([1]);
     expect((await store.search(W, 'мир', 10)).map((message) => message.seq)).toEqual([2]);
     expect(await store.search(W, '"" AND ( NEAR', 10)).toEqual([]);
+    await store.patchChat(W, C, { title: 'all about the fox' });
+    await store.post(
+      W,
+      C,
+      {
+        draft: { id: ids.make('m') as MessageId, sender: human, content: 'a kept fox', status: 'complete' },
+        plan: await planFor([]),
+        fromHuman: true,
+      },
+      { scope: JSON.stringify(['owner', 'POST', 'messages', W, C]), key: 'k', hash: 'h' },
+    );
     await store.deleteChat(W, C);
+    await store.close();
+    const db = new Database(join(folder, 'p.db'));
+    for (const [table, column] of [
+      ['events', 'data'],
+      ['idempotency_keys', 'answer'],
+      ['messages', 'body'],
+      ['chats', 'title'],
+    ]) {
+      const rows = db.prepare(`select ${column} as text from ${table}`).all() as { text: string }[];
+      expect(
+        rows.filter(({ text }) => text.includes('fox')),
+        table,
+      ).toEqual([]);
+    }
+    db.close();
+    store = await open();
     expect(await store.search(W, 'fox', 10)).toEqual([]);
     const events = await store.read(W, 0, 100);
     expect(JSON.stringify(events)).not.toContain('fox');
