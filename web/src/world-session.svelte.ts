@@ -1,7 +1,7 @@
 import type { WorldEvent } from '../../core/protocol/events.ts';
 import { ApiError, api } from './api.ts';
 import { agentStates, isBusy } from './logic/agent-state.ts';
-import { emptyRoom, withNewestPage, withOlderPage, withTurns } from './logic/room.ts';
+import { emptyRoom, isOneBranch, withNewestPage, withOlderPage, withTurns } from './logic/room.ts';
 import { reduceView, viewOf, type WorldView } from './logic/world-view.ts';
 import { reportError } from './notices.svelte.ts';
 import { followWorld, type SocketStatus } from './socket.ts';
@@ -160,7 +160,17 @@ export class WorldSession {
     let view = this.view;
     for (const event of events) view = reduceView(view, event);
     this.view = view;
+    this.#followBranch();
     this.onEvents?.(events);
+  }
+
+  /** Reads the open chat anew where another of its branches became the active one. */
+  #followBranch(): void {
+    const room = this.view?.room;
+    const chat = this.view?.chats.find(({ id }) => id === room?.chatId);
+    if (!this.view || !room?.isLoaded || !chat || isOneBranch(room, chat.head)) return;
+    this.view = { ...this.view, room: { ...room, messages: [], olderBefore: null, isLoaded: false } };
+    this.#background(this.#loadRoom(room.chatId));
   }
 
   #background(work: Promise<void>): void {

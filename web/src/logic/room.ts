@@ -14,6 +14,8 @@ export interface Room {
 
 /** Ended turns beyond this are forgotten, the oldest first; running ones never. */
 const MAX_TURNS = 400;
+/** So many of the newest messages are looked at for a change of branch. */
+const CHECKED = 50;
 
 export const emptyRoom = (chatId: string): Room => ({
   chatId,
@@ -80,9 +82,23 @@ function pruned(turns: Map<string, Turn>): Map<string, Turn> {
   return turns;
 }
 
+/**
+ * Whether what is loaded is one branch that ends at the chat's head. Where somebody has edited a message, answered
+ * anew or chosen another branch it is not, and the room is to be read again.
+ */
+export function isOneBranch(room: Room, head: string | null): boolean {
+  const tail = room.messages.slice(-CHECKED);
+  const isChain = tail.every((message, index) => index === 0 || message.parentId === tail[index - 1]?.id);
+  return isChain && (tail.at(-1)?.id ?? null) === head;
+}
+
 /** An event of this chat. Whatever brings a message or a turn has it whole. */
 export function reduceRoom(room: Room, event: StoredEvent): Room {
   const { data } = event;
+  if (event.type === 'message.deleted') {
+    const messages = room.messages.map((one) => (one.id === event.data.id ? { ...one, content: '' } : one));
+    return { ...room, messages };
+  }
   if ('message' in data) return { ...room, messages: insertMessages(room.messages, [data.message]) };
   if (!('turn' in data)) return room;
   const turns = new Map(room.turns);

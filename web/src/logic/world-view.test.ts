@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { WorldEvent } from '../../../core/protocol/events.ts';
+import type { MessageId } from '../../../core/protocol/ids.ts';
 import { agent, answer, chat, delta, detail, message, stored, turn } from '../testing/fixtures.ts';
 import { agentStates, isBusy } from './agent-state.ts';
-import { emptyRoom, withNewestPage, withTurns } from './room.ts';
+import { emptyRoom, isOneBranch, withNewestPage, withTurns } from './room.ts';
 import { liveTurns, messageRows } from './rows.ts';
 import { reduceView, viewOf, type WorldView } from './world-view.ts';
 
@@ -135,6 +136,29 @@ describe('a load beside events', () => {
   });
 });
 
+describe('a branch', () => {
+  const room = withNewestPage(emptyRoom('c1'), { messages: [message(1), message(2)], next: null });
+
+  it('is one as long as each message follows the one before it and the chat ends there', () => {
+    expect(isOneBranch(room, 'm2')).toBe(true);
+    expect(isOneBranch(emptyRoom('c1'), null)).toBe(true);
+  });
+
+  it('is left when the chat ends elsewhere, or a message follows an earlier one', () => {
+    expect(isOneBranch(room, 'm1')).toBe(false);
+    const edited = play([
+      stored('message.created', { message: message(2) }),
+      stored('message.created', { message: message(3, { parentId: 'm1' as MessageId }) }),
+    ]);
+    expect(isOneBranch(edited.room ?? room, 'm3')).toBe(false);
+  });
+
+  it('keeps the place of a message that is deleted, without its words', () => {
+    const view = play([stored('message.deleted', { id: 'm1' })]);
+    expect(view.room?.messages.map(({ seq, content }) => [seq, content])).toEqual([[1, '']]);
+  });
+});
+
 describe('the world', () => {
   it('follows chats and agents as they come and go', () => {
     const view = play([
@@ -148,7 +172,7 @@ describe('the world', () => {
   });
 
   it('counts messages of chats that are not open', () => {
-    const view = play([stored('message.created', { message: message(4) }, 'c2')]);
+    const view = play([stored('message.created', { message: message(4, { chatId: 'c2' as never }) }, 'c2')]);
     expect(view.chats.find(({ id }) => id === 'c2')?.lastSeq).toBe(4);
     expect(view.room?.messages).toHaveLength(1);
   });

@@ -1,8 +1,8 @@
-import type { Chat, World, WorldAgent } from '../../../core/protocol/entities.ts';
+import type { Chat, Message, World, WorldAgent } from '../../../core/protocol/entities.ts';
 import type { StoredEvent, WorldEvent } from '../../../core/protocol/events.ts';
 import type { WorldDetail } from '../../../core/protocol/requests.ts';
 import { type LiveTurn, reduceLive } from './live-text.ts';
-import { isEnded, type Room, reduceRoom } from './room.ts';
+import { insertMessages, isEnded, type Room, reduceRoom } from './room.ts';
 
 /** All that the page shows of one world. It follows from the log alone, so that a reload shows the same. */
 export interface WorldView {
@@ -60,11 +60,7 @@ function reduceStored(view: WorldView, event: StoredEvent): WorldView {
       return { ...view, chats: drop(view.chats, event.data.id), live: withoutChat(view.live, event.data.id) };
     case 'message.created': {
       const { message } = event.data;
-      const chats = view.chats.map((chat) =>
-        chat.id === event.chat && chat.lastSeq < message.seq
-          ? { ...chat, lastSeq: message.seq, head: message.id, updatedAt: message.createdAt }
-          : chat,
-      );
+      const chats = withNewest(view.chats, message);
       // What is said is said: the stream's text must not stand beside the message, nor go away before it.
       const isAnswer = message.turnId !== undefined && message.sender.kind === 'agent';
       return { ...view, chats, live: isAnswer ? without(view.live, message.turnId ?? '') : view.live };
@@ -77,6 +73,25 @@ function reduceStored(view: WorldView, event: StoredEvent): WorldView {
     default:
       return view;
   }
+}
+
+function withNewest(chats: readonly Chat[], message: Message): readonly Chat[] {
+  return chats.map((chat) =>
+    chat.id === message.chatId && chat.lastSeq < message.seq
+      ? { ...chat, lastSeq: message.seq, head: message.id, updatedAt: message.createdAt }
+      : chat,
+  );
+}
+
+/** A message that a call has answered, before its event comes. */
+export function withPosted(view: WorldView, message: Message): WorldView {
+  const { room } = view;
+  const isHere = room?.chatId === message.chatId;
+  return {
+    ...view,
+    chats: withNewest(view.chats, message),
+    room: isHere ? { ...room, messages: insertMessages(room.messages, [message]) } : room,
+  };
 }
 
 function without(live: ReadonlyMap<string, LiveTurn>, turnId: string): ReadonlyMap<string, LiveTurn> {

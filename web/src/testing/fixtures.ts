@@ -38,7 +38,7 @@ export const message = (seq: number, more: Partial<Message> = {}): Message => ({
   worldId,
   chatId: 'c1' as ChatId,
   seq,
-  parentId: null,
+  parentId: seq > 1 ? (`m${seq - 1}` as MessageId) : null,
   sender: { kind: 'human', id: 'owner', name: 'Owner' },
   content: `message ${seq}`,
   routing: { woke: [], ignored: [] },
