@@ -1,5 +1,6 @@
 import type {
   AgentSettings,
+  Approval,
   Chat,
   Message,
   ProviderStatus,
@@ -10,6 +11,8 @@ import type {
   WorldSettings,
 } from '../../core/protocol/entities.ts';
 import type {
+  AnswerApproval,
+  AnsweredApproval,
   CreateAgent,
   MessagePage,
   Posted,
@@ -43,6 +46,8 @@ interface CallOptions {
   /** Makes the call safe to send again. */
   key?: string;
   signal?: AbortSignal;
+  /** A 409 that says `accepted: false` is an answer, not a failure. */
+  takesRefusal?: boolean;
 }
 
 const listeners = new Set<(error: ApiError) => void>();
@@ -53,7 +58,11 @@ export function onUnauthorized(listener: (error: ApiError) => void): () => void 
   return () => listeners.delete(listener);
 }
 
-async function call<T>(method: Method, path: string, { body, key, signal }: CallOptions = {}): Promise<T> {
+async function call<T>(
+  method: Method,
+  path: string,
+  { body, key, signal, takesRefusal }: CallOptions = {},
+): Promise<T> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (key !== undefined) headers['Idempotency-Key'] = key;
@@ -69,7 +78,7 @@ async function call<T>(method: Method, path: string, { body, key, signal }: Call
   }
   if (response.status === 204) return undefined as T;
   const answer = await readJson(response);
-  if (response.ok) return answer as T;
+  if (response.ok || (takesRefusal && response.status === 409 && isRefusal(answer))) return answer as T;
   const told = answer as { error?: unknown; message?: unknown; details?: unknown } | null;
   const error = new ApiError(
     typeof told?.error === 'string' ? told.error : 'nonsense',
@@ -80,6 +89,8 @@ async function call<T>(method: Method, path: string, { body, key, signal }: Call
   if (error.status === 401) for (const listener of listeners) listener(error);
   throw error;
 }
+
+const isRefusal = (answer: unknown): boolean => typeof answer === 'object' && answer !== null && 'accepted' in answer;
 
 async function readJson(response: Response): Promise<unknown> {
   try {
@@ -141,6 +152,16 @@ export const api = {
   resume: (world: string, chat: string) => call<Chat>('POST', `${chatPath(world, chat)}/resume`, { body: {} }),
   continueChat: (world: string, chat: string) =>
     call<{ turns: Turn[] }>('POST', `${chatPath(world, chat)}/continue`, { body: {} }),
+
+  pendingApprovals: async (world: string) =>
+    (await call<{ approvals: Approval[] }>('GET', `${worldPath(world)}/approvals?status=pending`)).approvals,
+  inbox: async () => (await call<{ approvals: Approval[] }>('GET', '/api/v1/approvals')).approvals,
+  /** `accepted` is false where somebody decided before; `approval` is then what they decided. */
+  answerApproval: (world: string, approval: string, body: AnswerApproval) =>
+    call<AnsweredApproval>('POST', `${worldPath(world)}/approvals/${id(approval)}/answer`, {
+      body,
+      takesRefusal: true,
+    }),
 
   providers: async () => (await call<{ providers: ProviderStatus[] }>('GET', '/api/v1/models')).providers,
   setProvider: (provider: string, body: { apiKey?: string | null; baseUrl?: string | null }) =>

@@ -1,7 +1,7 @@
 import type { WorldEvent } from '../../core/protocol/events.ts';
 import { ApiError, api } from './api.ts';
 import { agentStates, isBusy } from './logic/agent-state.ts';
-import { emptyRoom, isOneBranch, withNewestPage, withOlderPage, withTurns } from './logic/room.ts';
+import { emptyRoom, isOneBranch, withNewestPage, withOlderPage, withPending, withTurns } from './logic/room.ts';
 import { reduceView, viewOf, type WorldView } from './logic/world-view.ts';
 import { reportError } from './notices.svelte.ts';
 import { followWorld, type SocketStatus } from './socket.ts';
@@ -116,13 +116,14 @@ export class WorldSession {
   }
 
   async #loadRoom(chatId: string): Promise<void> {
-    const [page, turns] = await Promise.all([
+    const [page, turns, pending] = await Promise.all([
       api.messages(this.worldId, chatId, { limit: PAGE }),
       api.turns(this.worldId, chatId),
+      api.pendingApprovals(this.worldId),
     ]);
     const room = this.view?.room;
     if (!this.view || room?.chatId !== chatId) return;
-    this.view = { ...this.view, room: withTurns(withNewestPage(room, page), turns) };
+    this.view = { ...this.view, room: withPending(withTurns(withNewestPage(room, page), turns), pending) };
   }
 
   /** A socket that is refused cannot say why; a call can. */

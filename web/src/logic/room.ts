@@ -1,4 +1,4 @@
-import type { Message, Turn } from '../../../core/protocol/entities.ts';
+import type { Approval, Message, Turn } from '../../../core/protocol/entities.ts';
 import type { StoredEvent } from '../../../core/protocol/events.ts';
 
 /** One open chat: the newest messages as far as they are loaded, and its turns. */
@@ -10,10 +10,14 @@ export interface Room {
   readonly olderBefore: number | null;
   readonly isLoaded: boolean;
   readonly turns: ReadonlyMap<string, Turn>;
+  /** What waits for a person, oldest first, and the last few decisions. */
+  readonly approvals: ReadonlyMap<string, Approval>;
 }
 
 /** Ended turns beyond this are forgotten, the oldest first; running ones never. */
 const MAX_TURNS = 400;
+/** Decisions that stay in view as one line each; what waits is never forgotten. */
+const MAX_DECIDED = 3;
 /** So many of the newest messages are looked at for a change of branch. */
 const CHECKED = 50;
 
@@ -23,6 +27,7 @@ export const emptyRoom = (chatId: string): Room => ({
   olderBefore: null,
   isLoaded: false,
   turns: new Map(),
+  approvals: new Map(),
 });
 
 export const isEnded = (turn: Turn): boolean => !['queued', 'running', 'waiting'].includes(turn.state);
@@ -67,6 +72,31 @@ export function withTurns(room: Room, listed: readonly Turn[]): Room {
   return { ...room, turns: pruned(turns) };
 }
 
+/** A list of what waits, read while events came in: a decision that is known stays decided. */
+export function withPending(room: Room, listed: readonly Approval[]): Room {
+  const approvals = new Map(room.approvals);
+  for (const approval of listed) {
+    if (approval.chatId === room.chatId && !approvals.has(approval.id)) approvals.set(approval.id, approval);
+  }
+  const sorted = [...approvals].sort(([, a], [, b]) => a.createdAt.localeCompare(b.createdAt));
+  return { ...room, approvals: new Map(sorted) };
+}
+
+/** One approval as it is now; the first decision is the last word. */
+export function withApproval(room: Room, approval: Approval): Room {
+  const known = room.approvals.get(approval.id);
+  if (approval.chatId !== room.chatId || (known && known.status !== 'pending')) return room;
+  const approvals = new Map(room.approvals).set(approval.id, approval);
+  let over = [...approvals.values()].filter(({ status }) => status !== 'pending').length - MAX_DECIDED;
+  for (const [id, { status }] of approvals) {
+    if (over <= 0) break;
+    if (status === 'pending' || id === approval.id) continue;
+    approvals.delete(id);
+    over -= 1;
+  }
+  return { ...room, approvals };
+}
+
 function progress(turn: Turn): number {
   return isEnded(turn) ? Number.POSITIVE_INFINITY : turn.attempt * 2 + (turn.state === 'queued' ? 0 : 1);
 }
@@ -100,6 +130,7 @@ export function reduceRoom(room: Room, event: StoredEvent): Room {
     return { ...room, messages };
   }
   if ('message' in data) return { ...room, messages: insertMessages(room.messages, [data.message]) };
+  if ('approval' in data) return withApproval(room, data.approval);
   if (!('turn' in data)) return room;
   const turns = new Map(room.turns);
   // A turn that moves on goes to the end, so that the newest is last.

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { WorldEvent } from '../../../core/protocol/events.ts';
 import type { MessageId } from '../../../core/protocol/ids.ts';
-import { agent, answer, chat, delta, detail, message, stored, turn } from '../testing/fixtures.ts';
+import { agent, answer, approval, chat, decided, delta, detail, message, stored, turn } from '../testing/fixtures.ts';
 import { agentStates, isBusy } from './agent-state.ts';
-import { emptyRoom, isOneBranch, withNewestPage, withTurns } from './room.ts';
+import { emptyRoom, isOneBranch, withNewestPage, withPending, withTurns } from './room.ts';
 import { liveTurns, messageRows } from './rows.ts';
 import { reduceView, viewOf, type WorldView } from './world-view.ts';
 
@@ -106,6 +106,56 @@ describe('an agent', () => {
       activity: 'failed',
       reason: 'wrong key',
     });
+  });
+});
+
+describe('an approval', () => {
+  const shown = (view: WorldView): string[] =>
+    [...(view.room?.approvals.values() ?? [])].map(({ id, status }) => `${id} ${status}`);
+
+  it('waits from its request to its decision, and its agent waits for a person', () => {
+    const asked = play([
+      stored('turn.waiting', { turn: turn('t1', 'waiting') }),
+      stored('approval.requested', { approval: approval('a1') }),
+    ]);
+    expect([shown(asked), stateOf(asked, 'planner')]).toEqual([['a1 pending'], 'waiting']);
+    for (const [type, status] of [
+      ['approval.answered', 'answered'],
+      ['approval.expired', 'expired'],
+      ['approval.cancelled', 'cancelled'],
+    ] as const) {
+      expect(shown(play([stored(type, { approval: decided('a1', status) })], asked))).toEqual([`a1 ${status}`]);
+    }
+  });
+
+  it('is not asked again by a list that was read before its decision', () => {
+    const view = play([stored('approval.answered', { approval: decided('a1', 'denied') })]);
+    const room = withPending(view.room ?? emptyRoom('c1'), [approval('a1'), approval('a2')]);
+    expect(shown({ ...view, room })).toEqual(['a1 denied', 'a2 pending']);
+  });
+
+  it('keeps its first decision, whatever comes after it', () => {
+    const view = play([
+      stored('approval.answered', { approval: decided('a1', 'denied', 'Ann') }),
+      stored('approval.requested', { approval: approval('a1') }),
+      stored('approval.answered', { approval: decided('a1', 'answered', 'Bob') }),
+    ]);
+    expect(view.room?.approvals.get('a1')?.resolution?.by).toBe('Ann');
+  });
+
+  it('is never forgotten while it waits, however many are decided', () => {
+    const many = Array.from({ length: 9 }, (_, index) =>
+      stored('approval.answered', { approval: decided(`b${index}`, 'answered') }),
+    );
+    const view = play([stored('approval.requested', { approval: approval('a1') }), ...many]);
+    expect(shown(view)).toEqual(['a1 pending', 'b6 answered', 'b7 answered', 'b8 answered']);
+  });
+
+  it('of another chat is not in this room', () => {
+    const other = approval('a1', { chatId: 'c2' as never });
+    const view = play([stored('approval.requested', { approval: other }, 'c2')]);
+    expect(shown(view)).toEqual([]);
+    expect(withPending(emptyRoom('c1'), [other]).approvals.size).toBe(0);
   });
 });
 

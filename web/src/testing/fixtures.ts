@@ -1,6 +1,6 @@
-import type { Chat, Message, Turn, World, WorldAgent } from '../../../core/protocol/entities.ts';
+import type { Approval, Chat, Message, Turn, World, WorldAgent } from '../../../core/protocol/entities.ts';
 import type { LiveEvent, StoredEvent } from '../../../core/protocol/events.ts';
-import type { AgentId, ChatId, MessageId, TurnId, WorldId } from '../../../core/protocol/ids.ts';
+import type { AgentId, ApprovalId, ChatId, MessageId, TurnId, WorldId } from '../../../core/protocol/ids.ts';
 import type { WorldDetail } from '../../../core/protocol/requests.ts';
 
 const at = '2026-01-01T10:00:00.000Z';
@@ -64,6 +64,31 @@ export const turn = (id: string, state: Turn['state'], more: Partial<Turn> = {})
   endedAt: null,
   ...more,
 });
+
+const yesAndNo = [
+  { id: 'yes', label: 'Allow' },
+  { id: 'no', label: 'Deny' },
+];
+export const approval = (id: string, more: Partial<Approval> = {}): Approval => ({
+  id: id as ApprovalId,
+  worldId,
+  chatId: 'c1' as ChatId,
+  turnId: 't1' as TurnId,
+  agentId: 'planner' as AgentId,
+  kind: 'create_agent',
+  title: 'Create Scout',
+  message: 'Scout may read',
+  questions: [{ id: 'q1', header: '', question: 'Create Scout?', options: yesAndNo }],
+  options: yesAndNo,
+  defaultOptionId: 'no',
+  status: 'pending',
+  createdAt: at,
+  ...more,
+});
+
+/** An approval as `by` has left it. */
+export const decided = (id: string, status: Approval['status'], by = 'Owner'): Approval =>
+  approval(id, { status, resolution: { optionId: status === 'answered' ? 'yes' : 'no', by, at } });
 
 export const detail = (agents: WorldAgent[], chats: Chat[]): WorldDetail =>
   ({ ...({ id: worldId, name: 'Demo', mainAgent: null } as unknown as World), agents, chats }) as WorldDetail;
