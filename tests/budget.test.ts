@@ -3,7 +3,7 @@ import { OWNER } from '../core/index.ts';
 import { openPrices } from '../core/models/prices.ts';
 import { EMPTY_USAGE, type WorldSettings } from '../core/protocol/entities.ts';
 import { promptTokens } from '../core/world/budget.ts';
-import { type Calls, COUNTED, counting, MAX_TOKENS, openCountedRoom } from './support/counted-room.ts';
+import { type Calls, COUNTED, counting, MAX_TOKENS, openCountedRoom, tool } from './support/counted-room.ts';
 import { type Answer, gate, type Room } from './support/room.ts';
 
 let room: Room;
@@ -90,6 +90,30 @@ describe('a chat budget of tokens', () => {
     await room.parley.continueChat(OWNER, room.world, room.chat);
     await room.idle();
     expect(calls.most).toHaveLength(1);
+  });
+
+  test('counts a finished call once while its turn goes on', async () => {
+    const calls: Calls = { most: [] };
+    const looking: Answer = async function* answer(request) {
+      calls.most.push(promptTokens(request) + request.maxTokens);
+      const isFirst = request.messages.at(-1)?.role !== 'tool';
+      if (isFirst) yield { type: 'toolCall', id: 'c', name: 'look', args: {}, raw: '{}' };
+      else yield { type: 'text', text: 'seen' };
+      yield { type: 'finish', stop: isFirst ? 'tool' : 'end', usage: COUNTED };
+    };
+    await open(looking, {}, { parley: { tools: [tool('look', 'read', async () => false)] } });
+    await say('go');
+    // The same again in a chat of its own, with just room for what the second call can need beside the first.
+    const { id } = await room.parley.createChat(OWNER, room.world, {});
+    const ask = async () => {
+      await room.parley.post(OWNER, room.world, id, 'go');
+      await room.parley.whenIdle(OWNER, room.world, id, 20_000);
+      return (await room.parley.turns(OWNER, room.world, id))[0]?.state;
+    };
+    await set({ chatBudget: { tokens: 120 + (calls.most[1] ?? 0) } });
+    expect(await ask()).toBe('done');
+    expect(calls.most).toHaveLength(4);
+    expect(calls.most[3]).toBe(calls.most[1]);
   });
 
   test('twenty agents at once never go beyond it', async () => {
