@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   composer,
   launchBrowser,
+  makeWorld,
   messagesOf,
   openPage,
   openTab,
@@ -28,8 +29,8 @@ async function findings(page: Page): Promise<string[]> {
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
 }
-async function onServer(run: (server: PageServer) => Promise<void>): Promise<void> {
-  const server = await startPageServer();
+async function onServer(run: (server: PageServer) => Promise<void>, scripts = {}): Promise<void> {
+  const server = await startPageServer({ scripts });
   try {
     await run(server);
   } finally {
@@ -110,4 +111,29 @@ it('an answer that comes too late is told with the decision that counts', async 
     await page.getByText('Your answer came too late. Owner denied').waitFor();
     await page.locator('[data-decided="denied"]').waitFor();
   });
+});
+
+const ASKER = `- when: {toolResult: '.'}
+  say: "{{toolResult}} it is"
+- call: {tool: ask_user, args: {questions: [{question: 'Which colour?', options: [red, blue]}, {question: 'Why?', freeText: true}]}}
+`;
+
+it('questions take a number key and own words, and all of them want an answer', async () => {
+  await onServer(
+    async (server) => {
+      const page = await openPage(browser, server, await makeWorld(server, ['Asker']));
+      await say(page, '@asker go');
+      await card(page).waitFor({ timeout: 20_000 });
+      await card(page).focus();
+      await page.keyboard.press('2');
+      expect(await card(page).getByRole('button', { pressed: true }).textContent()).toContain('blue');
+      await card(page).getByRole('button', { name: 'Answer' }).click();
+      await card(page).getByRole('alert').getByText('has no answer yet').waitFor();
+      await card(page).getByLabel('Answer in your own words').fill('calm');
+      await card(page).getByRole('button', { name: 'Answer' }).click();
+      await page.locator('[data-decided="answered"]').getByText('Owner answered: blue, calm').waitFor();
+      await messagesOf(page, 'asker').getByText('it is').waitFor();
+    },
+    { asker: ASKER },
+  );
 });
