@@ -116,7 +116,7 @@ describe('the composer', () => {
     expect(await messagesOf(page, 'owner').count()).toBe(0);
     await page.keyboard.press('Enter');
     await page.locator('[data-message]').first().waitFor();
-    expect(await composer(page).inputValue()).toBe('');
+    await expect.poll(() => composer(page).inputValue()).toBe('');
   });
 
   it('keeps a send that failed, says why, and sends it once when tried again', async () => {
