@@ -106,7 +106,8 @@ async function checkChat(
   const path = `/api/v1/worlds/${chat.worldId}/chats/${chat.id}/turns`;
   const { turns } = await must<{ turns: Turn[] }>(site, 'GET', path);
   for (const turn of turns) {
-    if (turn.attempt > MAX_ATTEMPTS) faults.push(`turn ${turn.id} was tried ${turn.attempt} times`);
+    if (turn.attempt > MAX_ATTEMPTS + site.terminations())
+      faults.push(`turn ${turn.id} was tried ${turn.attempt} times`);
     if (!isDeepStrictEqual(stories.get(turn.id)?.last, turn)) faults.push(`turn ${turn.id} is not as the log tells`);
   }
   return faults;
@@ -132,6 +133,7 @@ function checkUsage(told: WorldUsage, turns: ReadonlyMap<string, TurnStory>): st
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     usd: a.usd + b.usd,
     calls: a.calls + b.calls,
+    ...(a.estimated || b.estimated ? { estimated: true } : {}),
   });
   const sums = { total: EMPTY_USAGE, agents: new Map<string, Usage>(), chats: new Map<string, Usage>() };
   for (const { last, reply } of turns.values()) {

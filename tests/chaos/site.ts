@@ -19,6 +19,8 @@ export interface Site {
   up(): Promise<Instance>;
   kill(): Promise<Exit>;
   terminate(): Promise<Exit>;
+  /** How often it was terminated: each gives a running turn an execution that is no crash. */
+  terminations(): number;
   /** The pid of the server that was started last. */
   pid(): number;
 }
@@ -27,6 +29,7 @@ export function openSite(launcher: Launcher, data = launcher.folder()): Site {
   let current: ServerProcess | null = null;
   let instance: Instance | null = null;
   let waiting: ((instance: Instance) => void)[] = [];
+  let terminations = 0;
 
   function begin(): ServerProcess {
     const server = launcher.start(data);
@@ -62,7 +65,11 @@ export function openSite(launcher: Launcher, data = launcher.folder()): Site {
       return within(next, 'no server came up');
     },
     kill: () => end('SIGKILL'),
-    terminate: () => end('SIGTERM'),
+    terminate: () => {
+      terminations++;
+      return end('SIGTERM');
+    },
+    terminations: () => terminations,
     pid() {
       if (!current) throw new Error('no server was started');
       return current.pid;
