@@ -1,4 +1,4 @@
-import type { Store } from './ports.ts';
+import type { Idempotency, Store } from './ports.ts';
 import { AgentSettings, WorldSettings } from './protocol/entities.ts';
 import { type AgentId, type ChatId, foldName, type WorldId } from './protocol/ids.ts';
 
@@ -23,6 +23,9 @@ const AGENTS = [
   },
 ] as const;
 
+/** A start that is cut off is gone on with by the next: each step is made once. */
+const step = (key: string): Idempotency => ({ scope: 'demo', key, hash: '' });
+
 /** The world of the first start: three scripted agents that need no model, no key and no network. */
 export async function createDemoWorld(store: Store, chat: ChatId): Promise<void> {
   const world = 'demo' as WorldId;
@@ -35,15 +38,26 @@ export async function createDemoWorld(store: Store, chat: ChatId): Promise<void>
       chatLLMProvider: 'script',
       chatLLMModel: 'demo:newcomer',
     }),
+    step('world'),
   );
   for (const { id, name, description, role } of AGENTS) {
-    await store.createAgent(world, {
-      id: id as AgentId,
-      fold: foldName(id),
-      source: 'demo',
-      settings: AgentSettings.parse({ name, description, systemPrompt: role, provider: 'script', model: `demo:${id}` }),
-    });
+    await store.createAgent(
+      world,
+      {
+        id: id as AgentId,
+        fold: foldName(id),
+        source: 'demo',
+        settings: AgentSettings.parse({
+          name,
+          description,
+          systemPrompt: role,
+          provider: 'script',
+          model: `demo:${id}`,
+        }),
+      },
+      step(`agent ${id}`),
+    );
   }
   await store.patchWorld(world, { mainAgent: 'planner' });
-  await store.createChat(world, { id: chat, title: '' });
+  await store.createChat(world, { id: chat, title: '' }, step('chat'));
 }

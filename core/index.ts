@@ -92,7 +92,10 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       log,
       secrets,
     });
-    if (store.isNew && options.demo !== false) await createDemoWorld(store, ids.make('c') as ChatId);
+    if (store.isNew) {
+      if (options.demo !== false) await createDemoWorld(store, ids.make('c') as ChatId);
+      await store.settle();
+    }
 
     const bus = memoryBus();
     const publish = (events: readonly StoredEvent[]) => {

@@ -11,9 +11,7 @@ import { emptyLedger } from './ledger.ts';
 import { once, storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toAgent, toChat, toMessage, toTurn } from './rows.ts';
 import { forgetMessage } from './search.ts';
-import type { Draft, Session } from './session.ts';
-
-const OPEN = "state in ('queued', 'running', 'waiting')";
+import { type Draft, OPEN, type Session } from './session.ts';
 
 type PlannedChat = ChatRow & { roster_rev: number };
 

@@ -34,7 +34,7 @@ interface Journal {
  * A damaged, foreign or newer file is refused before anything is written to it.
  * Throws AppError `busy` (another server has it) or `invalid` (what is wrong with the file).
  */
-export async function openDatabase(options: OpenOptions): Promise<{ db: Database.Database; isNew: boolean }> {
+export async function openDatabase(options: OpenOptions): Promise<Database.Database> {
   const { file } = options;
   const known = readJournal(options.migrations).entries.length;
   const inMemory = file === ':memory:';
@@ -49,14 +49,17 @@ export async function openDatabase(options: OpenOptions): Promise<{ db: Database
     if (!inMemory && isNew) closeSync(openSync(file, 'a', 0o600));
     db = new Database(file, { timeout: 0 });
     db.pragma('locking_mode = EXCLUSIVE');
-    if (isNew) db.pragma(`application_id = ${APPLICATION_ID}`);
+    // Before the log is switched on, so that it is in the file itself. A creation that was cut off may have been undone.
+    db.exec('BEGIN EXCLUSIVE');
+    if (isEmpty(db)) db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.exec('COMMIT');
     db.pragma('journal_mode = WAL');
     db.exec('BEGIN EXCLUSIVE; COMMIT');
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = OFF');
     db.pragma('cache_size = -8000');
     await migrate(db, options, known);
-    return { db, isNew };
+    return db;
   } catch (error) {
     db?.close();
     throw explain(error, file);
@@ -91,7 +94,8 @@ function checkHeader(file: string, known: number): void {
     }
     if (header.readUInt32BE(60) > known) throw newer(file);
     const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-    if (stat.size < header.readUInt32BE(28) * pageBytes) {
+    // With a log beside it the file may be in the middle of being brought up to date: SQLite goes on with that.
+    if (!hasLog(file) && stat.size < header.readUInt32BE(28) * pageBytes) {
       throw new AppError(
         'invalid',
         `${file} is damaged (it is shorter than its header says); it was left untouched. Restore a backup from the folder "backups" beside it`,
@@ -101,6 +105,13 @@ function checkHeader(file: string, known: number): void {
     closeSync(handle);
   }
 }
+
+function hasLog(file: string): boolean {
+  return existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0;
+}
+
+const isEmpty = (db: Database.Database): boolean =>
+  (db.prepare('select count(*) as n from sqlite_master').get() as { n: number }).n === 0;
 
 function newer(file: string): AppError {
   return new AppError(

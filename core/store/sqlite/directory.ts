@@ -17,7 +17,7 @@ import {
   type WorldRow,
 } from './rows.ts';
 import { searchMessages } from './search.ts';
-import type { Session } from './session.ts';
+import { OPEN, type Session } from './session.ts';
 
 const clamp = (limit: number) => Math.max(1, Math.min(MAX_PAGE, Math.floor(limit)));
 
@@ -62,7 +62,10 @@ export function sqliteDirectory(session: Session, paths: BranchPaths): Directory
       ).map(toTurn);
     },
     async isIdle(chat) {
-      return !one("select 1 from turns where chat_id = ? and state in ('queued', 'running') limit 1", chat);
+      return !one(
+        `select 1 from turns indexed by turns_open where chat_id = ? and ${OPEN} and state <> 'waiting' limit 1`,
+        chat,
+      );
     },
     async usage(world) {
       const sums = all<TurnRow>(

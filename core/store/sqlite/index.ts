@@ -10,11 +10,20 @@ import { openSession } from './session.ts';
 import { sqliteTokens } from './tokens.ts';
 import { sqliteTurns } from './turns.ts';
 
+const SETTLED = 'settled';
+/** A database of before the mark has worlds of which none was made by the first start that was cut off. */
+const IS_SETTLED = `select 1 where exists (select 1 from meta where key = ?)
+  or (exists (select 1 from worlds) and not exists (select 1 from idempotency_keys where scope = 'demo'))`;
+
 export interface SqliteStore extends Store {
   /** What the store has executed so far, for the speed gates. */
   counters(): { statements: number; commits: number };
-  /** The database was made by this opening. */
+  /** The texts of the statements that it has executed, for the gate on query plans. */
+  statements(): string[];
+  /** Nobody has said `settle` yet: what a new database gets is not in it, or not whole. */
   readonly isNew: boolean;
+  /** What a new database gets is in it. */
+  settle(): Promise<void>;
 }
 
 /**
@@ -22,11 +31,14 @@ export interface SqliteStore extends Store {
  * Throws AppError `busy` where another server has it, `invalid` for a file that is damaged, foreign or newer.
  */
 export async function openSqliteStore(options: OpenOptions & { clock: Clock; ids: Ids }): Promise<SqliteStore> {
-  const { db, isNew } = await openDatabase(options);
+  const db = await openDatabase(options);
   const session = openSession(db, options.clock, options.ids);
   const paths = openBranchPaths(session);
   return {
-    isNew,
+    isNew: !session.one(IS_SETTLED, SETTLED),
+    async settle() {
+      session.run('insert into meta (key, value) values (?, ?) on conflict do nothing', SETTLED, '1');
+    },
     ...sqliteDirectory(session, paths),
     ...sqliteBranches(session, paths),
     ...sqliteMutations(session),
@@ -35,6 +47,7 @@ export async function openSqliteStore(options: OpenOptions & { clock: Clock; ids
     ...sqliteApprovals(session),
     ...sqliteTokens(session),
     counters: () => ({ ...session.counters }),
+    statements: session.statements,
     async close() {
       session.close();
     },

@@ -7,7 +7,7 @@ import { emptyLedger } from './ledger.ts';
 import { once } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toAgent, toChat, toTurn, toWorld, type WorldRow } from './rows.ts';
 import { forgetMessages } from './search.ts';
-import type { Draft, Session } from './session.ts';
+import { type Draft, OPEN, type Session } from './session.ts';
 
 /** What is left of the events of a deleted chat: that they were, not what was said, asked or called. */
 const BLANKED: readonly (readonly [types: string, json: string])[] = [
@@ -77,8 +77,8 @@ export function sqliteMutations(session: Session): Mutations {
       message: 'the agent was removed or muted before its turn ended',
     });
     return all<TurnRow>(
-      `update turns set state = 'stopped', error = ?, ended_at = ?
-       where world_id = ? and agent_id = ? and state in ('queued', 'waiting') returning *`,
+      `update turns indexed by turns_open set state = 'stopped', error = ?, ended_at = ?
+       where world_id = ? and agent_id = ? and ${OPEN} and state <> 'running' returning *`,
       error,
       clock.now(),
       world,
@@ -126,7 +126,7 @@ export function sqliteMutations(session: Session): Mutations {
         worldRow(world);
         // The last event is for those who listen now: the log goes with its world.
         const events = append(world, [{ event: { type: 'world.deleted', data: { id: toWorld(worldRow(world)).id } } }]);
-        forgetMessages(session, 'world_id = ?', world);
+        forgetMessages(session, 'chat_id in (select id from chats where world_id = ?)', world);
         run('delete from turn_steps where turn_id in (select id from turns where world_id = ?)', world);
         run('delete from branches where chat_id in (select id from chats where world_id = ?)', world);
         for (const table of [
@@ -145,6 +145,7 @@ export function sqliteMutations(session: Session): Mutations {
         }
         run('delete from idempotency_keys where instr(scope, ?) > 0', `,${JSON.stringify(world)}`);
         run('delete from worlds where id = ?', world);
+        session.snapshots.clear();
         return { value: null, events };
       });
     },
@@ -273,7 +274,8 @@ export function sqliteMutations(session: Session): Mutations {
         if (patch.paused === false) {
           run(
             `insert into run_queue (chat_id, world_id, ready_at) select @chat, @world, @now
-             where exists (select 1 from turns where chat_id = @chat and state = 'queued') on conflict do nothing`,
+             where exists (select 1 from turns indexed by turns_open where chat_id = @chat and ${OPEN} and state = 'queued')
+             on conflict do nothing`,
             { chat, world, now: row.updated_at },
           );
         }
@@ -291,7 +293,7 @@ export function sqliteMutations(session: Session): Mutations {
         for (const turn of stopped) run('delete from turn_steps where turn_id = ?', turn.id);
         // Turns stay: the world's usage is what was spent. The events stay too, without what was said.
         run(
-          "update turns set state = 'stopped', ended_at = ? where chat_id = ? and state in ('queued', 'running', 'waiting')",
+          `update turns indexed by turns_open set state = 'stopped', ended_at = ? where chat_id = ? and ${OPEN}`,
           clock.now(),
           chat,
         );

@@ -5,7 +5,7 @@ import type { StoredEvent } from '../../protocol/events.ts';
 import type { MessageId } from '../../protocol/ids.ts';
 import { openBook } from './chat-book.ts';
 import { type ChatRow, type TurnRow, toTurn } from './rows.ts';
-import type { Draft, Session } from './session.ts';
+import { type Draft, OPEN, type Session } from './session.ts';
 
 const SYSTEM: Sender = { kind: 'system', id: 'system', name: 'system' };
 
@@ -60,7 +60,7 @@ export function sqliteRecovery(session: Session): Lease {
       return transaction(() => {
         run('update run_queue set owner = null where owner is not null');
         const running = all<TurnRow>(
-          "select * from turns where state = 'running' order by world_id, chat_id, trigger_seq",
+          `select * from turns indexed by turns_open where ${OPEN} and state = 'running' order by world_id, chat_id, trigger_seq`,
         );
         const perWorld = new Map<string, Draft[]>();
         let failed = 0;
@@ -71,8 +71,8 @@ export function sqliteRecovery(session: Session): Lease {
         }
         run(
           `insert into run_queue (chat_id, world_id, ready_at)
-           select distinct t.chat_id, t.world_id, ? from turns t join chats c on c.id = t.chat_id
-           where t.state = 'queued' and c.paused = 0 on conflict do nothing`,
+           select distinct t.chat_id, t.world_id, ? from turns t indexed by turns_open join chats c on c.id = t.chat_id
+           where t.${OPEN} and t.state = 'queued' and c.paused = 0 on conflict do nothing`,
           clock.now(),
         );
         const events: StoredEvent[] = [];
@@ -90,7 +90,10 @@ export function sqliteRecovery(session: Session): Lease {
         );
         if (!held) throw new Fenced(`the claim on chat ${claim.chatId} was lost`);
         const drafts: Draft[] = [];
-        const running = all<TurnRow>("select * from turns where chat_id = ? and state = 'running'", claim.chatId);
+        const running = all<TurnRow>(
+          `select * from turns indexed by turns_open where chat_id = ? and ${OPEN} and state = 'running'`,
+          claim.chatId,
+        );
         let failed = 0;
         for (const row of running) if (recoverTurn(row, maxCrashes, drafts)) failed++;
         return { value: { requeued: running.length - failed, failed }, events: append(claim.worldId, drafts) };

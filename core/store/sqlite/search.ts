@@ -74,8 +74,10 @@ export function forgetMessage(session: Session, id: string): void {
   session.run('delete from message_search where rowid = (select rowid from messages where id = ?)', id);
 }
 
+type MessagesOf = 'chat_id = ?' | 'chat_id in (select id from chats where world_id = ?)';
+
 /** Deletes messages and what the index has of them. For use inside a transaction. */
-export function forgetMessages(session: Session, where: 'world_id = ?' | 'chat_id = ?', id: string): void {
+export function forgetMessages(session: Session, where: MessagesOf, id: string): void {
   const indexed = session.one('select 1 from meta where key = ?', PLACE) !== undefined;
   if (indexed) {
     session.run(`delete from message_search where message_rowid in (select rowid from messages where ${where})`, id);

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
 import type { Amount, Clock, Ids } from '../../ports.ts';
+import type { WorldAgent } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { EventDraft, StoredEvent } from '../../protocol/events.ts';
 import type { WorldId } from '../../protocol/ids.ts';
@@ -10,6 +11,10 @@ export interface Session {
   readonly ids: Ids;
   /** Counts what the gates measure. */
   readonly counters: { statements: number; commits: number };
+  /** Agents as they were at a revision, kept by the turns; emptied when a world goes, whose numbers may come again. */
+  readonly snapshots: Map<string, WorldAgent>;
+  /** The texts of the statements that have run. */
+  statements(): string[];
   /** The first row, or undefined. */
   one<T>(sql: string, ...values: unknown[]): T | undefined;
   all<T>(sql: string, ...values: unknown[]): T[];
@@ -27,6 +32,9 @@ export interface Draft {
   event: EventDraft;
   json?: string;
 }
+
+/** Of turns that have not ended. In a statement it must stand as here: then their own small index serves it. */
+export const OPEN = "state in ('queued', 'running', 'waiting')";
 
 const EVENT_COLUMNS = 7;
 const MAX_ROWS = 8;
@@ -92,6 +100,8 @@ export function openSession(db: Database.Database, clock: Clock, ids: Ids): Sess
     clock,
     ids,
     counters,
+    snapshots: new Map(),
+    statements: () => [...statements.keys()],
     one,
     all: <T>(sql: string, ...values: unknown[]) => guarded(() => prepare(sql).all(...values) as T[]),
     run,

@@ -328,3 +328,49 @@ describe('the file', () => {
     return copy;
   }
 });
+
+describe('what must not outlive its reason', () => {
+  test('a world that is made again under its old id has its own agents, not the old ones', async () => {
+    const make = async (prompt: string) => {
+      await store.deleteWorld(W);
+      await store.createWorld(W, WorldSettings.parse({ name: 'w' }));
+      const settings = AgentSettings.parse({ name: 'a', systemPrompt: prompt });
+      await store.createAgent(W, { id: 'a' as AgentId, fold: 'a', source: 'world', settings });
+      await store.createChat(W, { id: C, title: '' });
+      await say('hello', ['a']);
+      const { value } = await store.next(await claim(), 1);
+      return value[0]?.agent.systemPrompt;
+    };
+    expect(await make('first')).toBe('first');
+    expect(await make('second')).toBe('second');
+  });
+
+  test('a wake that a limit held back does not start an agent that was muted meanwhile', async () => {
+    const { value } = await say('hello', []);
+    const held = { messageId: value.message.id, seq: 1, agentId: 'a' as AgentId, hop: 1, from: 'b' };
+    await store.patchAgent(W, 'a', { status: 'inactive' });
+    await store.continueChat(W, C, (ledger) => ({
+      ledger,
+      wakes: [{ ...held, reason: 'address', limit: 'turnLimit' }],
+      grant: { chat: { tokens: 0, usd: 0 }, world: { tokens: 0, usd: 0 } },
+    }));
+    const { value: started, events } = await store.next(await claim(), 8);
+    expect(started).toEqual([]);
+    expect(events).toMatchObject([{ type: 'turn.stopped', data: { turn: { error: { code: 'agent_removed' } } } }]);
+  });
+});
+
+test('opens a database whose process was killed while it moved its log into the file', async () => {
+  const file = join(folder, 'p.db');
+  for (let n = 0; n < 40; n++) await say('x'.repeat(20_000), []);
+  const before = readFileSync(file);
+  const log = readFileSync(`${file}-wal`);
+  await store.close();
+  // The first page, with the new size in its header, is written before the pages that make the file that long.
+  const half = Buffer.concat([readFileSync(file).subarray(0, 4096), before.subarray(4096)]);
+  expect(half.length).toBeLessThan(statSync(file).size);
+  writeFileSync(file, half);
+  writeFileSync(`${file}-wal`, log);
+  store = await open();
+  expect((await store.messages(C, { limit: 100 })).messages).toHaveLength(40);
+});

@@ -8,19 +8,17 @@ import { cancelPending } from './approvals.ts';
 import { openBook } from './chat-book.ts';
 import { once, storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
-import type { Draft, Session } from './session.ts';
+import { type Draft, OPEN, type Session } from './session.ts';
 import { ADD_USED, addGrant, amountOf, countUsed, grantedSoFar, usedValues } from './spending.ts';
 
-const OPEN = "state in ('queued', 'running', 'waiting')";
 const MAX_SNAPSHOTS = 2000;
 
 type ClaimedChat = ChatRow & { roster_rev: number };
 
 /** Turns: the queue, the journal, and the transactions that end one turn and begin the next. */
 export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
-  const { one, all, run, clock, transaction, append } = session;
-  const snapshots = new Map<string, WorldAgent>();
-  let lastFence = 0;
+  const { one, all, run, clock, transaction, append, snapshots } = session;
+  let lastFence: number | null = null;
 
   /** The chat's row, if the claim still holds. */
   function fenced(claim: Claim): ClaimedChat {
@@ -92,10 +90,11 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
     rows.sort((a, b) => a.trigger_seq - b.trigger_seq || a.queued_at - b.queued_at);
     return rows.flatMap((row) => {
       const turn = toTurn(row);
-      if (row.agent_rev === null) {
+      const agent = row.agent_rev === null ? null : snapshot(row.world_id, row.agent_id, row.agent_rev);
+      if (agent?.status !== 'active') {
         const stopped = endTurn(row.id, 'stopped', {
           code: 'agent_removed',
-          message: 'the agent is no longer in this world',
+          message: agent ? 'the agent was muted before its turn began' : 'the agent is no longer in this world',
         });
         drafts.push({ event: { type: 'turn.stopped', chat: turn.chatId, data: { turn: stopped } } });
         return [];
@@ -107,7 +106,7 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
           worldId: turn.worldId,
           chatId: turn.chatId,
           agentId: turn.agentId,
-          agent: snapshot(row.world_id, row.agent_id, row.agent_rev),
+          agent,
           trigger: turn.trigger,
           from: row.from_id,
           hop: row.hop,
@@ -142,7 +141,8 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
   }
   function stopAllQueued(chat: ChatRow, error: { code: string; message: string }): Draft[] {
     return all<TurnRow>(
-      "update turns set state = 'stopped', error = ?, ended_at = ? where chat_id = ? and state in ('queued', 'waiting') returning *",
+      `update turns indexed by turns_open set state = 'stopped', error = ?, ended_at = ?
+       where chat_id = ? and ${OPEN} and state <> 'running' returning *`,
       JSON.stringify(error),
       clock.now(),
       chat.id,
@@ -154,10 +154,8 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
     async claim(worker, n) {
       if (!one('select 1 from run_queue where owner is null limit 1')) return [];
       return transaction(() => {
-        lastFence = Math.max(
-          lastFence,
-          one<{ fence: number }>('select coalesce(max(fence), 0) as fence from run_queue')?.fence ?? 0,
-        );
+        // Alone on the database, this process knows every fence since it has looked once.
+        lastFence ??= one<{ fence: number }>('select coalesce(max(fence), 0) as fence from run_queue')?.fence ?? 0;
         lastFence++;
         return all<{ chat_id: string; world_id: string; fence: number }>(
           `update run_queue set owner = ?, fence = ? where chat_id in
