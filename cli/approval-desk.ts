@@ -80,7 +80,6 @@ export function createDesk() {
     },
   };
 }
-export type Desk = ReturnType<typeof createDesk>;
 
 const NO = /^n(?:\s+(.+))?$/is;
 const SKIP = /^\/skip(?:\s+(.+))?$/is;
