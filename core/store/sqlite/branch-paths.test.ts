@@ -16,7 +16,7 @@ let session: Session;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'parley-paths-'));
-  ({ db } = await openDatabase({ file: join(folder, 'p.db'), migrations: join(packageRoot(), 'drizzle', 'sqlite') }));
+  db = await openDatabase({ file: join(folder, 'p.db'), migrations: join(packageRoot(), 'drizzle', 'sqlite') });
   session = openSession(db, systemClock, randomIds());
 });
 afterEach(() => {
