@@ -13,6 +13,10 @@ export function askOnTerminal(io: Io, style: Style) {
   // Without line editing the terminal keeps its own Ctrl-C.
   const input = createInterface({ input: io.stdin, terminal: false });
   let take: ((text: string) => void) | null = null;
+  let hasEnded = false;
+  input.on('close', () => {
+    hasEnded = true;
+  });
   input.on('line', (text) => {
     if (take) take(text);
     else line(io.stderr, style.dim('nothing is asked now; this line was not used'));
@@ -60,6 +64,7 @@ export function askOnTerminal(io: Io, style: Style) {
           }
         };
         if (signal.aborted) return aborted();
+        if (hasEnded) return closed();
         signal.addEventListener('abort', aborted, { once: true });
         input.once('close', closed);
         show(desk.current());

@@ -88,7 +88,7 @@ export async function chat(product: Product, io: Io, world: string, flags: ChatF
 }
 
 async function talk(room: Room): Promise<ExitCode> {
-  const { console, approvals, io, style } = room;
+  const { console, approvals, style } = room;
   const leave = new AbortController();
   let interrupted = false;
   const interrupt = () => {
@@ -99,8 +99,8 @@ async function talk(room: Room): Promise<ExitCode> {
       return;
     }
     interrupted = true;
-    line(io.stderr, `\n${style.warn('stopping; Ctrl-C again leaves')}`);
-    room.client.stop(room.world, room.chat).catch((error: unknown) => line(io.stderr, explain(error)));
+    say(room, `\n${style.warn('stopping; Ctrl-C again leaves')}`);
+    room.client.stop(room.world, room.chat).catch((error: unknown) => say(room, explain(error)));
   };
   console.onInterrupt(interrupt);
   const release = onInterrupt(interrupt);
@@ -115,14 +115,14 @@ async function talk(room: Room): Promise<ExitCode> {
         if (next === 'wait') await quiet();
       } catch (error) {
         if (leave.signal.aborted) break;
-        line(io.stderr, style.bad(explain(error)));
+        say(room, style.bad(explain(error)));
       }
       approvals.present();
     }
     if (leave.signal.aborted) return ExitCode.interrupted;
     const waiting = approvals.pending().length;
     if (waiting === 0) return ExitCode.done;
-    line(io.stderr, style.warn(`${waiting} waiting for a decision: parley approvals list shows what`));
+    say(room, style.warn(`${waiting} waiting for a decision: parley approvals list shows what`));
     return console.isTerminal ? ExitCode.done : ExitCode.approval;
   } finally {
     leave.abort();
@@ -135,7 +135,7 @@ async function talk(room: Room): Promise<ExitCode> {
  * is then awaited in the background.
  */
 function quietness(room: Room, signal: AbortSignal): () => Promise<void> {
-  const { follower, approvals, console, io, style } = room;
+  const { follower, approvals, console, style } = room;
   let background = new AbortController();
   return async () => {
     background.abort();
@@ -149,14 +149,14 @@ function quietness(room: Room, signal: AbortSignal): () => Promise<void> {
     const inBackground = await Promise.race([settled.then(() => false), approvals.untilWaiting().then(() => true)]);
     if (!inBackground) return;
     settled.catch((error: unknown) => {
-      if (!signal.aborted && !mine.signal.aborted) line(io.stderr, style.bad(explain(error)));
+      if (!signal.aborted && !mine.signal.aborted) say(room, style.bad(explain(error)));
     });
   };
 }
 
 /** Does what a line says; `wait`: agents may be at work because of it. */
 async function obey(room: Room, text: string, asked: string | null): Promise<'leave' | 'wait' | 'next'> {
-  const { client, world, chat, io, style, approvals } = room;
+  const { client, world, chat, style, approvals } = room;
   const said = text.trim();
   const [, command = '', rest = ''] = /^(\/[a-z]+)(?:\s+(.*))?$/s.exec(said) ?? [];
   switch (command) {
@@ -164,12 +164,12 @@ async function obey(room: Room, text: string, asked: string | null): Promise<'le
     case '/exit':
       return 'leave';
     case '/help':
-      for (const help of HELP) line(io.stderr, style.dim(help));
+      for (const help of HELP) say(room, style.dim(help));
       return 'next';
     case '/agents': {
       const { agents } = await client.agents(world);
       for (const { id, description, status } of agents) {
-        line(io.stderr, `@${safeName(id)} ${style.dim(`${status} ${safeName(description)}`)}`);
+        say(room, `@${safeName(id)} ${style.dim(`${status} ${safeName(description)}`)}`);
       }
       return 'next';
     }
@@ -195,8 +195,15 @@ async function obey(room: Room, text: string, asked: string | null): Promise<'le
   }
 }
 
-function receipt({ io, style }: Room, posted: Posted): void {
+function receipt(room: Room, posted: Posted): void {
+  const { style } = room;
   const text = renderReceipt(posted.routing, style);
-  if (text !== null) line(io.stderr, text);
-  if (posted.turns.length === 0) line(io.stderr, style.warn('nobody was woken by this message'));
+  if (text !== null) say(room, text);
+  if (posted.turns.length === 0) say(room, style.warn('nobody was woken by this message'));
+}
+
+/** A line on standard error; a prompt that stands there makes way. */
+function say({ console, io }: Room, text: string): void {
+  console.hide();
+  line(io.stderr, text);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  type Approval,
   type Chat,
   EMPTY_ROUTING,
   EMPTY_USAGE,
@@ -42,6 +43,7 @@ function fakeServer() {
   const state = {
     messages: [] as Message[],
     turns: [] as Turn[],
+    approvals: [] as Approval[],
     paused: false,
     refuseStream: null as AppError | null,
   };
@@ -71,6 +73,7 @@ function fakeServer() {
         const after = Number(searchParams.get('after'));
         return Response.json({ messages: state.messages.filter(({ seq }) => seq > after), next: null });
       }
+      if (pathname.endsWith('/approvals')) return Response.json({ approvals: state.approvals });
       if (pathname.endsWith('/turns')) return Response.json({ turns: state.turns });
       return Response.json({ id: 'c', paused: state.paused } as Partial<Chat>);
     },
@@ -173,4 +176,40 @@ test('does not wait for what a pause holds back', async () => {
   await follower.settle(never);
   await follower.close();
   expect(seen).toEqual(['settled']);
+});
+
+test('does not wait for what waits for a person, nor for what stands behind it, and tells of the approval', async () => {
+  const { state, connection } = fakeServer();
+  state.refuseStream = new AppError('too_many', 'too many streams');
+  const { seen, view } = recorder();
+  const asked: string[] = [];
+  const at = { world: 'w', chat: 'c', afterSeq: 0 };
+  const follower = await followChat(createClient(connection), at, view, ({ id }) => void asked.push(id));
+  state.messages = [message(1)];
+  state.turns = [turn('waiting'), { ...turn('queued'), id: 't2' } as Turn];
+  state.approvals = [
+    { id: 'a1', chatId: 'c' },
+    { id: 'a2', chatId: 'another' },
+  ] as Approval[];
+  await follower.settle(never);
+  await follower.close();
+  expect(asked).toEqual(['a1']);
+  expect(seen).toEqual(['#1', 'settled']);
+});
+
+test('goes on waiting for another agent’s turn while one waits for a person', async () => {
+  const { state, connection, emit } = fakeServer();
+  const { seen, view } = recorder();
+  const follower = await followChat(createClient(connection), { world: 'w', chat: 'c', afterSeq: 0 }, view);
+  const other = { ...turn('running'), id: 't2', agentId: 'b' } as Turn;
+  state.turns = [turn('waiting'), other];
+  await follower.post('hi');
+  const settled = follower.settle(never);
+  state.messages.push(message(2));
+  state.turns = [turn('waiting'), { ...other, state: 'done' }];
+  emit(0, { ...ended(91), data: { turn: turn('waiting') }, type: 'turn.waiting' });
+  await settled;
+  await follower.close();
+  expect(seen.at(-1)).toBe('settled');
+  expect(seen).toContain('#2');
 });

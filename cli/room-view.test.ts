@@ -4,10 +4,10 @@ import { EMPTY_ROUTING, type Message, Message as MessageSchema, type Routing } f
 import type { Io } from './io.ts';
 import { createRoomView } from './room-view.ts';
 
-function open(live: boolean) {
+function open(live: boolean, isHeld = () => false) {
   const io: Io = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const text = (stream: Io['stdout']) => String((stream as PassThrough).read() ?? '');
-  const view = createRoomView(io, { nameOf: (id) => id.toUpperCase(), live });
+  const view = createRoomView(io, { nameOf: (id) => id.toUpperCase(), live, isHeld });
   return { view, out: () => text(io.stdout), err: () => text(io.stderr) };
 }
 
@@ -107,4 +107,26 @@ test('never lets an agent drive the terminal, in its text or its name', () => {
   const { view, out } = open(false);
   view.message(message(1, '\u001b[2Jgone', { sender: { kind: 'agent', id: 'ann', name: 'A\u001b[0m\u202e' } }));
   expect(out()).toBe('A\\x1b[0m\\u{202e}: \\x1b[2Jgone\n');
+});
+
+test('shows answers whole while something is asked, also one that was half said', () => {
+  let held = false;
+  const { view, out } = open(true, () => held);
+  view.delta(delta('t1', 'ann', 0, 'one '));
+  held = true;
+  view.delta(delta('t1', 'ann', 1, 'two '));
+  view.delta(delta('t2', 'bob', 0, 'uno'));
+  expect(out()).toBe('ANN: one \n');
+  view.message(message(1, 'one two three', { turnId: 't1' }));
+  expect(out()).toBe('ANN: one two three\n');
+  held = false;
+  view.delta(delta('t2', 'bob', 1, ' due'));
+  expect(out()).toBe('BOB: uno due');
+});
+
+test('says which tool an agent runs, on one line that it cannot break', () => {
+  const { view, out, err } = open(true);
+  view.tool({ agentId: 'ann', tool: 'a\nb', state: 'started' });
+  view.tool({ agentId: 'ann', tool: 'a', state: 'failed' });
+  expect({ out: out(), err: err() }).toEqual({ out: '', err: 'ANN: a\\nb runs\nANN: a failed\n' });
 });
