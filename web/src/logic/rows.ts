@@ -2,9 +2,15 @@ import type { Message } from '../../../core/protocol/entities.ts';
 import type { LiveTurn } from './live-text.ts';
 import type { Room } from './room.ts';
 
-export type Row =
-  | { readonly kind: 'message'; readonly key: string; readonly message: Message; readonly startsDay: boolean }
-  | { readonly kind: 'live'; readonly key: string; readonly turnId: string };
+export interface MessageRow {
+  readonly kind: 'message';
+  readonly key: string;
+  readonly message: Message;
+  /** The day in the reader's time zone, and whether the row before is of another. */
+  readonly day: string;
+  readonly startsDay: boolean;
+}
+export type Row = MessageRow | { readonly kind: 'live'; readonly key: string; readonly turnId: string };
 
 /** An answer keeps the key of its stream, so that it stays where it is when it is finished. */
 const keyOf = (message: Message): string =>
@@ -12,14 +18,20 @@ const keyOf = (message: Message): string =>
 
 const dayOf = (iso: string): string => new Date(iso).toDateString();
 
-/** Rows of messages alone; made anew only when the messages change. */
-export function messageRows(messages: readonly Message[]): readonly Row[] {
+/** Rows of messages alone. A row of `before` whose message did not change stays the same object. */
+export function messageRows(messages: readonly Message[], before: readonly MessageRow[] = []): readonly MessageRow[] {
+  // Messages come at the end, or a page of older ones at the beginning.
+  const isAppended = before[0]?.message === messages[0];
+  const offset = isAppended ? 0 : messages.length - before.length;
   let day = '';
-  return messages.map((message) => {
-    const own = dayOf(message.createdAt);
+  return messages.map((message, index) => {
+    const known = before[index - offset];
+    const isSame = known?.message === message;
+    const own = isSame ? known.day : dayOf(message.createdAt);
     const startsDay = own !== day;
     day = own;
-    return { kind: 'message', key: keyOf(message), message, startsDay };
+    if (isSame && known.startsDay === startsDay) return known;
+    return { kind: 'message', key: keyOf(message), message, startsDay, day: own };
   });
 }
 
