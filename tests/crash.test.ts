@@ -194,7 +194,7 @@ describe('kill -9', () => {
   test('at random under load: nothing lost, doubled or left hanging', async () => {
     const seed = Date.now() % 1_000_000;
     console.log(`random kills with seed ${seed}; again with: npm run chaos -- ${RANDOM_KILLS} ${seed}`);
-    const report = await runEpisode({ launcher, seed, kills: RANDOM_KILLS });
+    const report = await runEpisode({ launcher, seed, kills: RANDOM_KILLS, writers: 3, maxMessages: 60 });
     expect(report.faults).toEqual([]);
     expect(report.messages).toBeGreaterThan(RANDOM_KILLS);
   }, 60_000);
