@@ -39,7 +39,7 @@ describe('a newcomer', () => {
     const page = await openPage(browser, server, '/', { viewport: { width: 1280, height: 2600 } });
     await page.waitForFunction("!location.hash.includes('token')");
     await page.getByRole('link', { name: /Demo/ }).click();
-    await expect.poll(() => page.getByText('No model is connected.').count()).toBe(1);
+    await expect.poll(() => page.getByText('No model is connected.', { exact: true }).count()).toBe(1);
     await say(page, 'Write a short launch note.');
     await page.locator('[data-live]').first().waitFor();
     await messagesOf(page, 'planner').nth(1).waitFor({ timeout: 30_000 });
