@@ -27,6 +27,7 @@ import { MAX_CRASHES } from './world/chat-runner.ts';
 import { DEFAULT_WINDOW, type WindowLimits } from './world/context.ts';
 import { openDecisions } from './world/decisions.ts';
 import { DEFAULT_PROCESS_TURNS, startEngine } from './world/engine.ts';
+import { openExpiry } from './world/expiry.ts';
 import { DEFAULT_JOIN_MS } from './world/live.ts';
 import { openMeters } from './world/meter.ts';
 import { DEFAULT_RETRY, type RetryPolicy } from './world/model-call.ts';
@@ -98,8 +99,12 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
     }
 
     const bus = memoryBus();
+    const expiry = openExpiry({ store, clock, log });
     const publish = (events: readonly StoredEvent[]) => {
-      for (const event of events) bus.publish(event);
+      for (const event of events) {
+        expiry.notice(event);
+        bus.publish(event);
+      }
     };
     const rosters = openRosters(store);
     const prices = options.prices ?? openPrices(owner.prices);
@@ -148,8 +153,8 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
       ...{ store, rosters, engine, clock, ids, publish, needChat, silence },
       rename: places.patchChat,
     });
-    const { watchExpiry, ...decisions } = openDecisions({ store, engine, clock, ids, log, tools, publish });
-    const endWatch = watchExpiry();
+    const decisions = openDecisions({ store, engine, clock, ids, expiry, tools, publish });
+    expiry.start({ publish, wake: (chat) => engine.wake(chat) });
     const access = openAccess(store, token, ids);
     let closing: Promise<void> | null = null;
 
@@ -185,7 +190,7 @@ export async function openParley(options: ParleyOptions): Promise<OpenParley> {
         return registry.testProvider(provider, model, signal);
       },
       close() {
-        endWatch();
+        expiry.stop();
         closing ??= engine.close().finally(() => store.close());
         return closing;
       },

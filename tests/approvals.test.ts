@@ -189,6 +189,36 @@ describe('a tool that asks', () => {
     expect(runs()).toEqual([]);
   });
 
+  test('expires at its time, however long before the watch had looked for others', async () => {
+    const clock = manualClock();
+    const limits = { approvalTimeoutMs: 1000 };
+    room = await openRoom({ agents: ['A'], world: limits, answer: calling(one), parley: { tools: [count], clock } });
+    // The watch finds nothing and rests.
+    clock.advance(10);
+    await clock.waiting(60_000);
+    await room.say('go');
+    const { id } = await pending();
+    await clock.waiting(1000);
+    clock.advance(1000);
+    expect((await room.event('approval.expired')).data.approval.id).toBe(id);
+  });
+
+  test('that is past its time takes no yes any more, even where nothing has ended it yet', async () => {
+    const manual = manualClock();
+    // No timer ever fires: the watch sleeps for ever.
+    const clock = { ...manual, after: () => () => {} };
+    const limits = { approvalTimeoutMs: 1000 };
+    const parley = { tools: [count], clock, joinMs: 0 };
+    room = await openRoom({ agents: ['A'], world: limits, answer: calling(one), parley });
+    await room.say('go');
+    const { id } = await pending();
+    manual.advance(1000);
+    const late = await answer(id, { optionId: 'yes' });
+    expect(late).toMatchObject({ accepted: false, approval: { status: 'expired', resolution: { reason: 'timeout' } } });
+    await room.event('turn.done');
+    expect(runs()).toEqual([]);
+  });
+
   test('whose arguments were changed in the database is asked anew, and the old yes is worth nothing', async () => {
     room = await openRoom({ agents: ['A'], answer: calling(one), parley: { tools: [count] } });
     await room.say('go');

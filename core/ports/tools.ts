@@ -98,7 +98,7 @@ export interface Approvals {
   ): Promise<Approval[]>;
   /**
    * The first decision wins, by compare-and-set; the turn is queued when none of its approvals is pending.
-   * Null: it is no longer pending. A repeated call gets its first answer and changes nothing.
+   * Null: it is no longer pending, or its time is over (then only `expired` ends it; before, only the others do). A repeated call gets its first answer and changes nothing.
    */
   decide(
     world: string,

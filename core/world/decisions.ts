@@ -1,4 +1,4 @@
-import type { Actor, Approvals, Clock, Idempotency, Ids, Log, Tool } from '../ports.ts';
+import type { Actor, Approvals, Clock, Idempotency, Ids, Tool } from '../ports.ts';
 import type { Approval, Grant, Question, Resolution, Rule } from '../protocol/entities.ts';
 import { AppError } from '../protocol/errors.ts';
 import type { StoredEvent } from '../protocol/events.ts';
@@ -6,23 +6,22 @@ import type { GrantId } from '../protocol/ids.ts';
 import type { AnswerApproval, AnsweredApproval } from '../protocol/requests.ts';
 import { requireRole } from './access.ts';
 import type { Engine } from './engine.ts';
+import type { Expiry } from './expiry.ts';
 
 const LIST_LIMIT = 500;
-/** Due approvals are looked for at least this often, whatever the clock does. */
-const MAX_WAIT_MS = 60_000;
 
 export interface DecisionDeps {
   store: Approvals;
   engine: Engine;
   clock: Clock;
   ids: Ids;
-  log: Log;
+  expiry: Expiry;
   tools: readonly Tool[];
   publish(events: readonly StoredEvent[]): void;
 }
 
 /** What people decide: approvals, remembered grants, rules. Only an authenticated person's call decides; text never does. */
-export function openDecisions({ store, engine, clock, ids, log, tools, publish }: DecisionDeps) {
+export function openDecisions({ store, engine, clock, ids, expiry, tools, publish }: DecisionDeps) {
   async function need(world: string, id: string): Promise<Approval> {
     const approval = await store.getApproval(world, id);
     if (!approval)
@@ -71,6 +70,8 @@ export function openDecisions({ store, engine, clock, ids, log, tools, publish }
       const grant = grantOf(approval, input, actor, decision.status, ids, tools);
       const changed = await store.decide(world, id, { ...decision, ...(grant ? { grant } : {}) }, idem);
       if (!changed) {
+        // Refused because it is decided, or because its time is over and nothing has said so yet.
+        await expiry.endIfDue(await need(world, id));
         const final = await need(world, id);
         return { accepted: false, reason: `the approval was decided already: ${final.status}`, approval: final };
       }
@@ -93,45 +94,6 @@ export function openDecisions({ store, engine, clock, ids, log, tools, publish }
       requireRole(actor, 'owner');
       await store.setRules(world, rules);
       return store.rules(world);
-    },
-
-    /** Ends approvals at their time limit, as a denial. Returns the function that ends the watch. */
-    watchExpiry(): () => void {
-      let cancel = () => {};
-      let ended = false;
-      const look = async () => {
-        const { due, nextMs } = await store.dueApprovals(clock.now());
-        for (const approval of due) {
-          const resolution: Resolution = {
-            optionId: null,
-            by: 'system',
-            at: new Date(clock.now()).toISOString(),
-            reason: 'timeout',
-          };
-          const changed = await store.decide(approval.worldId, approval.id, { status: 'expired', resolution });
-          if (!changed) continue;
-          publish(changed.events);
-          engine.wake(approval.chatId);
-        }
-        return nextMs;
-      };
-      const arm = (waitMs: number) => {
-        if (ended) return;
-        cancel = clock.after(waitMs, () => {
-          look().then(
-            (nextMs) => arm(nextMs === null ? MAX_WAIT_MS : Math.max(10, Math.min(MAX_WAIT_MS, nextMs - clock.now()))),
-            (error: unknown) => {
-              log.error({ err: error }, 'expired approvals could not be ended; trying again');
-              arm(MAX_WAIT_MS);
-            },
-          );
-        });
-      };
-      arm(10);
-      return () => {
-        ended = true;
-        cancel();
-      };
     },
   };
 }

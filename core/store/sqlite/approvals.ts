@@ -152,12 +152,15 @@ export function sqliteApprovals(session: Session): Approvals {
         const keepSlot = decision.status === 'answered';
         const row = one<ApprovalRow & { turn_id: string; chat_id: string }>(
           `update approvals set status = ?, resolution = ?, slot = case when ? then slot else null end
-           where id = ? and world_id = ? and status = 'pending' returning ${COLUMNS}, turn_id, chat_id`,
+           where id = ? and world_id = ? and status = 'pending' and (expires_at is null or (expires_at <= ?) = ?)
+           returning ${COLUMNS}, turn_id, chat_id`,
           decision.status,
           JSON.stringify(decision.resolution),
           Number(keepSlot),
           id,
           world,
+          clock.now(),
+          Number(decision.status === 'expired'),
         );
         if (!row) return null;
         const value = toApproval(row);
