@@ -75,6 +75,11 @@ export interface ChatLedger {
   toldBudget?: Partial<Record<LimitName, string>>;
 }
 
+/** A chat in which nothing has been counted. */
+export function freshLedger(): ChatLedger {
+  return { total: 0, granted: {}, told: [], held: [], resting: {} };
+}
+
 export interface HeldWake {
   messageId: MessageId;
   seq: number;

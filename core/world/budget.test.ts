@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { BudgetTotals, HeldWake, ModelRequest } from '../ports.ts';
+import { type BudgetTotals, freshLedger, type HeldWake, type ModelRequest } from '../ports.ts';
 import type { AgentId, MessageId } from '../protocol/ids.ts';
 import {
   type Breach,
@@ -13,7 +13,6 @@ import {
   mostOf,
   promptTokens,
 } from './budget.ts';
-import { freshLedger } from './limits.ts';
 
 const nothing = () => ({ tokens: 0, usd: 0 });
 const totals = (chat = nothing(), world = nothing()): BudgetTotals => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatLedger, Counts, RouteDecision } from '../ports.ts';
+import { type ChatLedger, type Counts, freshLedger, type RouteDecision } from '../ports.ts';
 import { MessageId } from '../protocol/ids.ts';
-import { freshLedger, grantHeld, type LimitSettings, MAX_HELD, type PlanInput, pairKey, planRoute } from './limits.ts';
+import { grantHeld, type LimitSettings, MAX_HELD, type PlanInput, pairKey, planRoute } from './limits.ts';
 import { route } from './router.ts';
 import { rosterOf, senderOf } from './routing-case.ts';
 

@@ -1,14 +1,15 @@
 /** The four counting limits that end loops. Pure: the store counts, time comes in, a new ledger goes out. */
-import type {
-  ChatLedger,
-  Continued,
-  Counts,
-  Granted,
-  HeldWake,
-  Ignored,
-  LimitNotice,
-  RouteDecision,
-  RoutePlan,
+import {
+  type ChatLedger,
+  type Continued,
+  type Counts,
+  freshLedger,
+  type Granted,
+  type HeldWake,
+  type Ignored,
+  type LimitNotice,
+  type RouteDecision,
+  type RoutePlan,
 } from '../ports.ts';
 import type { LimitName, WakeReason } from '../protocol/entities.ts';
 import type { AgentId, MessageId } from '../protocol/ids.ts';
@@ -32,11 +33,6 @@ export interface PlanInput extends NoticeContext {
   /** Length of the chain of agent messages that ends with this one: 0 for a person's or the world's. */
   hop: number;
   nowMs: number;
-}
-
-/** A chat in which nothing has been counted. */
-export function freshLedger(): ChatLedger {
-  return { total: 0, granted: {}, told: [], held: [], resting: {} };
 }
 
 /** The ledger's key of two agents, whoever speaks. */

@@ -3,8 +3,9 @@ import { Fenced, MAX_PENDING_PER_AGENT } from '../../ports.ts';
 import type { Approval, Grant, Rule } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { ApprovalId, ChatId } from '../../protocol/ids.ts';
+import { claimedChat, enqueueChat } from './chats-at-work.ts';
 import { storeAnswer, storedAnswer } from './once.ts';
-import { type ChatRow, iso, type TurnRow, toTurn } from './rows.ts';
+import { iso, type TurnRow, toTurn } from './rows.ts';
 import type { Draft, Session } from './session.ts';
 
 interface ApprovalRow {
@@ -49,13 +50,7 @@ export function sqliteApprovals(session: Session): Approvals {
   return {
     async park(claim, { id: turn, agentId: agent }, asks) {
       return transaction(() => {
-        const chat = one<ChatRow>(
-          'select c.* from run_queue q join chats c on c.id = q.chat_id where q.chat_id = ? and q.owner = ? and q.fence = ?',
-          claim.chatId,
-          claim.owner,
-          Number(claim.fence),
-        );
-        if (!chat) throw new Fenced(`the claim on chat ${claim.chatId} was lost`);
+        const chat = claimedChat(session, claim);
         const pending =
           one<{ n: number }>(
             "select count(*) as n from approvals where world_id = ? and agent_id = ? and status = 'pending'",
@@ -187,13 +182,7 @@ export function sqliteApprovals(session: Session): Approvals {
           );
           if (turn) {
             drafts.push({ event: { type: 'turn.queued', chat: value.chatId, data: { turn: toTurn(turn) } } });
-            run(
-              `insert into run_queue (chat_id, world_id, ready_at) values (?, ?, ?)
-               on conflict (chat_id) do update set ready_at = excluded.ready_at`,
-              row.chat_id,
-              world,
-              clock.now(),
-            );
+            enqueueChat(session, row.chat_id, world);
           }
         }
         storeAnswer(session, idem, value);

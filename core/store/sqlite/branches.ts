@@ -1,4 +1,4 @@
-import type { Branched, Branches } from '../../ports.ts';
+import { type Branched, type Branches, freshLedger } from '../../ports.ts';
 import type { Message, Turn, WakeReason } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { AgentId, ChatId, MessageId } from '../../protocol/ids.ts';
@@ -7,13 +7,11 @@ import { cancelPending } from './approvals.ts';
 import { type BranchPaths, isOnPath } from './branch-paths.ts';
 import { openBook } from './chat-book.ts';
 import { copyPath } from './chat-copy.ts';
-import { emptyLedger } from './ledger.ts';
+import { enqueueChat, findChat } from './chats-at-work.ts';
 import { once, storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toAgent, toChat, toMessage, toTurn } from './rows.ts';
 import { forgetMessage } from './search.ts';
 import { type Draft, OPEN, type Session } from './session.ts';
-
-type PlannedChat = ChatRow & { roster_rev: number };
 
 interface StoredMessage {
   branch: number;
@@ -33,17 +31,9 @@ interface Rewake {
 /** Branches: their rows, the active one of each chat, and what begins a new one. */
 export function sqliteBranches(session: Session, paths: BranchPaths): Branches {
   const { one, all, run, clock, transaction, append } = session;
+  const chatRow = (world: string, chat: string) => findChat(session, world, chat);
+  const enqueue = (chat: ChatRow) => enqueueChat(session, chat.id, chat.world_id);
 
-  function chatRow(world: string, chat: string): PlannedChat {
-    const row = one<PlannedChat>(
-      'select c.*, w.roster_rev from chats c join worlds w on w.id = c.world_id where c.id = ? and c.world_id = ?',
-      chat,
-      world,
-    );
-    if (!row)
-      throw new AppError('not_found', `there is no chat ${JSON.stringify(chat)} in the world ${JSON.stringify(world)}`);
-    return row;
-  }
   function messageRow(chat: string, id: string): StoredMessage {
     const row = one<{ branch: number; seq: number; body: string }>(
       'select branch, seq, body from messages where id = ? and chat_id = ?',
@@ -96,7 +86,7 @@ export function sqliteBranches(session: Session, paths: BranchPaths): Branches {
     row.head = head;
     row.rev += 1;
     row.human_seq = row.next_seq;
-    row.ledger = JSON.stringify(emptyLedger());
+    row.ledger = JSON.stringify(freshLedger());
   }
   /** Opens a branch after a message, or at the chat's beginning. The active branch is that one already where it ends there. */
   function forkAfter(row: ChatRow, id: MessageId | null): void {
@@ -127,15 +117,6 @@ export function sqliteBranches(session: Session, paths: BranchPaths): Branches {
     } finally {
       paths.forget(chat);
     }
-  }
-  function enqueue(row: ChatRow): void {
-    run(
-      `insert into run_queue (chat_id, world_id, ready_at) values (?, ?, ?)
-       on conflict (chat_id) do update set ready_at = excluded.ready_at`,
-      row.id,
-      row.world_id,
-      clock.now(),
-    );
   }
   function nextNumber(chat: string, agent: string, seq: number): number {
     const last = one<{ n: number | null }>(
@@ -362,7 +343,7 @@ export function sqliteBranches(session: Session, paths: BranchPaths): Branches {
         const now = clock.now();
         run(
           'insert into chats (id, world_id, title, ledger, created_at, updated_at) values (?, ?, ?, ?, ?, ?)',
-          ...[id, world, title, JSON.stringify(emptyLedger()), now, now],
+          ...[id, world, title, JSON.stringify(freshLedger()), now, now],
         );
         const row = chatRow(world, id);
         copyPath(session, chat, paths.upTo(chat, messageId), row);

@@ -1,9 +1,9 @@
-import type { Changed, Mutations } from '../../ports.ts';
+import { type Changed, freshLedger, type Mutations } from '../../ports.ts';
 import type { World, WorldAgent } from '../../protocol/entities.ts';
 import { AppError } from '../../protocol/errors.ts';
 import type { AgentId, TurnId } from '../../protocol/ids.ts';
 import { cancelPending } from './approvals.ts';
-import { emptyLedger } from './ledger.ts';
+import { findChat } from './chats-at-work.ts';
 import { once } from './once.ts';
 import { type ChatRow, iso, type TurnRow, toAgent, toChat, toTurn, toWorld, type WorldRow } from './rows.ts';
 import { forgetMessages } from './search.ts';
@@ -27,16 +27,11 @@ const BLANKED: readonly (readonly [types: string, json: string])[] = [
 /** Worlds, agents and chats: each change with its event in one transaction. */
 export function sqliteMutations(session: Session): Mutations {
   const { one, all, run, clock, transaction, append } = session;
+  const chatRow = (world: string, chat: string): ChatRow => findChat(session, world, chat);
 
   function worldRow(world: string): WorldRow {
     const row = one<WorldRow>('select * from worlds where id = ?', world);
     if (!row) throw new AppError('not_found', `there is no world ${JSON.stringify(world)}`);
-    return row;
-  }
-  function chatRow(world: string, chat: string): ChatRow {
-    const row = one<ChatRow>('select * from chats where id = ? and world_id = ?', chat, world);
-    if (!row)
-      throw new AppError('not_found', `there is no chat ${JSON.stringify(chat)} in the world ${JSON.stringify(world)}`);
     return row;
   }
   function agentRow(world: string, agent: string): { body: string; rev: number } {
@@ -231,7 +226,7 @@ export function sqliteMutations(session: Session): Mutations {
           paused: 0,
           next_seq: 1,
           human_seq: 0,
-          ledger: JSON.stringify(emptyLedger()),
+          ledger: JSON.stringify(freshLedger()),
           branch: 0,
           rev: 0,
           spent_tokens: 0,

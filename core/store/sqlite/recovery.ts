@@ -1,9 +1,9 @@
 import type { Lease } from '../../ports.ts';
-import { Fenced } from '../../ports.ts';
 import { EMPTY_ROUTING, type Sender } from '../../protocol/entities.ts';
 import type { StoredEvent } from '../../protocol/events.ts';
 import type { MessageId } from '../../protocol/ids.ts';
 import { openBook } from './chat-book.ts';
+import { claimedChat } from './chats-at-work.ts';
 import { type ChatRow, type TurnRow, toTurn } from './rows.ts';
 import { type Draft, OPEN, type Session } from './session.ts';
 
@@ -82,13 +82,7 @@ export function sqliteRecovery(session: Session): Lease {
     },
     async reclaim(claim, maxCrashes) {
       return transaction(() => {
-        const held = one(
-          'select 1 from run_queue where chat_id = ? and owner = ? and fence = ?',
-          claim.chatId,
-          claim.owner,
-          Number(claim.fence),
-        );
-        if (!held) throw new Fenced(`the claim on chat ${claim.chatId} was lost`);
+        claimedChat(session, claim);
         const drafts: Draft[] = [];
         const running = all<TurnRow>(
           `select * from turns indexed by turns_open where chat_id = ? and ${OPEN} and state = 'running'`,

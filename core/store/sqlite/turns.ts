@@ -6,6 +6,7 @@ import type { ChatId, WorldId } from '../../protocol/ids.ts';
 import type { Posted } from '../../protocol/requests.ts';
 import { cancelPending } from './approvals.ts';
 import { openBook } from './chat-book.ts';
+import { claimedChat, enqueueChat, findChat } from './chats-at-work.ts';
 import { once, storeAnswer, storedAnswer } from './once.ts';
 import { type ChatRow, type TurnRow, toAgent, toChat, toTurn } from './rows.ts';
 import { type Draft, OPEN, type Session } from './session.ts';
@@ -13,44 +14,14 @@ import { ADD_USED, addGrant, amountOf, countUsed, grantedSoFar, usedValues } fro
 
 const MAX_SNAPSHOTS = 2000;
 
-type ClaimedChat = ChatRow & { roster_rev: number };
-
 /** Turns: the queue, the journal, and the transactions that end one turn and begin the next. */
 export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
   const { one, all, run, clock, transaction, append, snapshots } = session;
+  const fenced = (claim: Claim) => claimedChat(session, claim);
+  const chatRow = (world: string, chat: string) => findChat(session, world, chat);
+  const enqueue = (chat: ChatRow) => enqueueChat(session, chat.id, chat.world_id);
   let lastFence: number | null = null;
 
-  /** The chat's row, if the claim still holds. */
-  function fenced(claim: Claim): ClaimedChat {
-    const row = one<ClaimedChat>(
-      `select c.*, w.roster_rev from run_queue q join chats c on c.id = q.chat_id join worlds w on w.id = c.world_id
-       where q.chat_id = ? and q.owner = ? and q.fence = ?`,
-      claim.chatId,
-      claim.owner,
-      Number(claim.fence),
-    );
-    if (!row) throw new Fenced(`the claim on chat ${claim.chatId} was lost`);
-    return row;
-  }
-  function chatRow(world: string, chat: string): ClaimedChat {
-    const row = one<ClaimedChat>(
-      'select c.*, w.roster_rev from chats c join worlds w on w.id = c.world_id where c.id = ? and c.world_id = ?',
-      chat,
-      world,
-    );
-    if (!row)
-      throw new AppError('not_found', `there is no chat ${JSON.stringify(chat)} in the world ${JSON.stringify(world)}`);
-    return row;
-  }
-  function enqueue(chat: ChatRow): void {
-    run(
-      `insert into run_queue (chat_id, world_id, ready_at) values (?, ?, ?)
-       on conflict (chat_id) do update set ready_at = excluded.ready_at`,
-      chat.id,
-      chat.world_id,
-      clock.now(),
-    );
-  }
   /** The agent as it was at a revision; never changes, so it is kept. */
   function snapshot(world: string, agent: string, rev: number): WorldAgent {
     const key = JSON.stringify([world, agent, rev]);
