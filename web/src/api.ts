@@ -73,8 +73,7 @@ async function call<T>(
   try {
     response = await fetch(path, init);
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiError('offline', 'The server cannot be reached', 0);
+    throw unreached(error);
   }
   if (response.status === 204) return undefined as T;
   const answer = await readJson(response);
@@ -92,10 +91,18 @@ async function call<T>(
 
 const isRefusal = (answer: unknown): boolean => typeof answer === 'object' && answer !== null && 'accepted' in answer;
 
+/** What is thrown where no answer came; a call that was given up stays that. */
+function unreached(error: unknown): unknown {
+  if (error instanceof DOMException && error.name === 'AbortError') return error;
+  return new ApiError('offline', 'The server cannot be reached', 0);
+}
+
 async function readJson(response: Response): Promise<unknown> {
   try {
     return await response.json();
-  } catch {
+  } catch (error) {
+    // A server that ends in the middle of its answer is away, and has said nothing.
+    if (!(error instanceof SyntaxError)) throw unreached(error);
     throw new ApiError(
       'nonsense',
       `The server answered ${response.status} with something that is not JSON`,

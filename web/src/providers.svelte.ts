@@ -1,13 +1,14 @@
 import type { ProviderStatus } from '../../core/protocol/entities.ts';
 import { api } from './api.ts';
 import { background } from './notices.svelte.ts';
+import { untilReached } from './until-reached.ts';
 
 /** The providers of the server, shared by the banner and the dialogs. */
 class Providers {
   list = $state.raw<readonly ProviderStatus[] | null>(null);
 
   load(): void {
-    background(this.reload());
+    background(untilReached(() => this.reload()));
   }
 
   async reload(): Promise<void> {

@@ -5,6 +5,7 @@ import { emptyRoom, isOneBranch, withNewestPage, withOlderPage, withPending, wit
 import { reduceView, viewOf, type WorldView } from './logic/world-view.ts';
 import { reportError } from './notices.svelte.ts';
 import { followWorld, type SocketStatus } from './socket.ts';
+import { untilReached } from './until-reached.ts';
 
 const PAGE = 60;
 const OLDER_PAGE = 200;
@@ -116,13 +117,19 @@ export class WorldSession {
   }
 
   async #loadRoom(chatId: string): Promise<void> {
-    const [page, turns, pending] = await Promise.all([
-      api.messages(this.worldId, chatId, { limit: PAGE }),
-      api.turns(this.worldId, chatId),
-      api.pendingApprovals(this.worldId),
-    ]);
+    const isWanted = (): boolean => !this.#isClosed && this.view?.room?.chatId === chatId;
+    const loaded = await untilReached(
+      () =>
+        Promise.all([
+          api.messages(this.worldId, chatId, { limit: PAGE }),
+          api.turns(this.worldId, chatId),
+          api.pendingApprovals(this.worldId),
+        ]),
+      isWanted,
+    );
     const room = this.view?.room;
-    if (!this.view || room?.chatId !== chatId) return;
+    if (!loaded || !this.view || room?.chatId !== chatId) return;
+    const [page, turns, pending] = loaded;
     this.view = { ...this.view, room: withPending(withTurns(withNewestPage(room, page), turns), pending) };
   }
 
