@@ -8,6 +8,8 @@ if (browser === null) {
 
 export default defineConfig({
   test: {
+    // Two files at a time: most wait for servers and browsers, and the machine of the tests has two cores.
+    maxWorkers: 2,
     projects: [
       {
         test: {
@@ -38,7 +40,6 @@ export default defineConfig({
                 env: { CHROME_PATH: browser ?? 'no-browser-found' },
                 testTimeout: 60_000,
                 hookTimeout: 60_000,
-                fileParallelism: false,
               },
             },
           ]),
