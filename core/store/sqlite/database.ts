@@ -56,6 +56,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database.Datab
     db.pragma('journal_mode = WAL');
     db.exec('BEGIN EXCLUSIVE; COMMIT');
     db.pragma('synchronous = FULL');
+    // Statement journals and RETURNING would go through temporary files: half the cost of a turn.
+    db.pragma('temp_store = MEMORY');
     db.pragma('foreign_keys = OFF');
     db.pragma('cache_size = -8000');
     await migrate(db, options, known);

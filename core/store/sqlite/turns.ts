@@ -13,6 +13,8 @@ import { type Draft, OPEN, type Session } from './session.ts';
 import { ADD_USED, addGrant, amountOf, countUsed, grantedSoFar, usedValues } from './spending.ts';
 
 const MAX_SNAPSHOTS = 2000;
+const START = `update turns set state = 'running', attempt = attempt + 1, started_at = ?,
+  agent_rev = coalesce(agent_rev, (select rev from agents a where a.world_id = turns.world_id and a.id = turns.agent_id))`;
 
 /** Turns: the queue, the journal, and the transactions that end one turn and begin the next. */
 export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
@@ -44,20 +46,27 @@ export function sqliteTurns(session: Session): TurnQueue & Journal & Commit {
   function startNext(chat: ChatRow, n: number, drafts: Draft[]): TurnWork[] {
     if (n <= 0 || chat.paused) return [];
     const now = clock.now();
-    const rows = all<TurnRow>(
-      `update turns set state = 'running', attempt = attempt + 1, started_at = @now,
-         agent_rev = coalesce(agent_rev, (select rev from agents a where a.world_id = turns.world_id and a.id = turns.agent_id))
-       where id in (
-         select t.id from turns t indexed by turns_open
-         where t.chat_id = @chat and t.${OPEN} and t.state = 'queued' and t.not_before <= @now
-           and not exists (
-             select 1 from turns r indexed by turns_open_agent
-             where r.chat_id = t.chat_id and r.agent_id = t.agent_id and r.${OPEN}
-               and (r.state <> 'queued' or r.trigger_seq < t.trigger_seq or (r.trigger_seq = t.trigger_seq and r.n < t.n)))
-         order by t.trigger_seq limit @n)
-       returning *`,
+    const ready = all<{ id: string }>(
+      `select t.id from turns t indexed by turns_open
+       where t.chat_id = @chat and t.${OPEN} and t.state = 'queued' and t.not_before <= @now
+         and not exists (
+           select 1 from turns r indexed by turns_open_agent
+           where r.chat_id = t.chat_id and r.agent_id = t.agent_id and r.${OPEN}
+             and (r.state <> 'queued' or r.trigger_seq < t.trigger_seq or (r.trigger_seq = t.trigger_seq and r.n < t.n)))
+       order by t.trigger_seq, t.queued_at limit @n`,
       { now, chat: chat.id, n },
     );
+    const [first, ...more] = ready;
+    if (!first) return [];
+    // A hand-over starts one: an update over a list costs it three times as much.
+    const rows =
+      more.length === 0
+        ? all<TurnRow>(`${START} where id = ? and state = 'queued' returning *`, now, first.id)
+        : all<TurnRow>(
+            `${START} where id in (select value from json_each(?)) and state = 'queued' returning *`,
+            now,
+            JSON.stringify(ready.map(({ id }) => id)),
+          );
     rows.sort((a, b) => a.trigger_seq - b.trigger_seq || a.queued_at - b.queued_at);
     return rows.flatMap((row) => {
       const turn = toTurn(row);
